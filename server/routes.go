@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/onefold/onefold/server/dashboard"
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
@@ -99,22 +100,24 @@ func schemaName(t reflect.Type, hint string) string {
 // methods are the HTTP methods of operations.
 var methods = [...]string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
-// unknownPaths answers requests below /api/ that match no operation with a problem, like all other
-// errors there.
+// unknownPaths answers requests that match no operation with a problem, like all other errors. It
+// leaves the dashboard's pages to the dashboard.
 func unknownPaths(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !strings.HasPrefix(r.URL.Path, "/api/") || isOperation(mux, r, r.Method) {
+		below := strings.HasPrefix(r.URL.Path, "/api/")
+		switch pattern := patternOf(mux, r, r.Method); {
+		case below && isOperation(pattern), !below && pattern != "":
 			mux.ServeHTTP(w, r)
 			return
 		}
 		var allowed []string
 		for _, method := range methods {
-			if isOperation(mux, r, method) {
+			if pattern := patternOf(mux, r, method); isOperation(pattern) || !below && pattern != "" && (pattern != dashboardPattern || dashboard.IsPage(r.URL.Path)) {
 				allowed = append(allowed, method)
 			}
 		}
 		if len(allowed) == 0 {
-			middleware.WriteProblem(w, middleware.Problem(http.StatusNotFound, "not_found", "There is no such operation. See /docs."))
+			notFound(noOperation).ServeHTTP(w, r)
 			return
 		}
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
@@ -122,11 +125,13 @@ func unknownPaths(mux *http.ServeMux) http.Handler {
 	})
 }
 
-// isOperation reports whether the mux has a pattern below /api/ for the request's path and the
-// given method.
-func isOperation(mux *http.ServeMux, r *http.Request, method string) bool {
+// patternOf returns the mux's pattern for the request's path and the given method, "" if none.
+func patternOf(mux *http.ServeMux, r *http.Request, method string) string {
 	as := *r
 	as.Method = method
 	_, pattern := mux.Handler(&as)
-	return strings.Contains(pattern, " /api/")
+	return pattern
 }
+
+// isOperation reports whether a pattern is that of an operation below /api/.
+func isOperation(pattern string) bool { return strings.Contains(pattern, " /api/") }

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	maxValues    = 256 // per reading
+	MaxValues    = 256 // of one reading
 	maxText      = 128 // bytes of a text value
 	maxSeq       = 1_000_000_000_000
 	maxFromFirst = 24 * time.Hour
@@ -110,8 +110,8 @@ func (s *deviceState) checkValues(in *Incoming) *rejection {
 		return reject(in.Omitted[0].Reason, "%s", in.Omitted[0].Detail)
 	case len(in.Values) == 0:
 		return reject(NoValues, "the reading has no values")
-	case len(in.Values) > maxValues:
-		return reject(TooManyValues, "%d values: use at most %d", len(in.Values), maxValues)
+	case len(in.Values) > MaxValues:
+		return reject(TooManyValues, "%d values: use at most %d", len(in.Values), MaxValues)
 	}
 	for name, v := range in.Values {
 		if rejected := s.checkValue(name, v, in.Units[name]); rejected != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/cmd/onefold/internal/apisession"
 	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
@@ -32,6 +33,8 @@ type keyCreate struct {
 	Tenant string   `help:"For events:main: limit the key to aggregates whose IDs begin with the tenant and a slash, as in acme/1042, and give its events this tenant."`
 
 	PersonalData bool `name:"personal-data" help:"For events:main, with scope read or write: let the key see personal fields of events, instead of placeholders."`
+
+	apisession.Flags
 }
 
 // keyOutput is the JSON form of a key.
@@ -56,6 +59,9 @@ func describeKey(k *accounts.Key, token string) keyOutput {
 
 // Run creates the key and prints it.
 func (c *keyCreate) Run(ctx context.Context, std streams, g *globals) error {
+	if c.Server != "" {
+		return c.send(ctx, std, g)
+	}
 	return g.withStore(ctx, std.err, tuning{}, func(s *store) error {
 		if err := s.checkSite(ctx, c.Site); err != nil {
 			return err
@@ -71,26 +77,31 @@ func (c *keyCreate) Run(ctx context.Context, std streams, g *globals) error {
 		if err != nil {
 			return err
 		}
-		return printKey(std, g, &k, token)
+		out := describeKey(&k, token)
+		return printKey(std, g, &out)
 	})
 }
 
 // printKey prints a new token, or as JSON the token with the attributes of its key.
-func printKey(std streams, g *globals, k *accounts.Key, token string) error {
+func printKey(std streams, g *globals, k *keyOutput) error {
 	if g.JSON {
-		return printJSON(std.out, describeKey(k, token))
+		return printJSON(std.out, k)
 	}
-	_, err := fmt.Fprintln(std.out, token)
+	_, err := fmt.Fprintln(std.out, k.Token)
 	return err
 }
 
 type keyRotate struct {
 	ID      string        `arg:"" help:"Key ID, which is also the part of the key after ofk_."`
-	Overlap time.Duration `help:"How long the previous secret still works, at most 168h." default:"24h"`
+	Overlap time.Duration `help:"How long the previous secret still works, at most 168h; with --server, in whole hours." default:"24h"`
+	apisession.Flags
 }
 
 // Run replaces the secret of the key and prints the new token.
 func (c *keyRotate) Run(ctx context.Context, std streams, g *globals) error {
+	if c.Server != "" {
+		return c.send(ctx, std, g)
+	}
 	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
 		k, token, err := s.accounts.RotateKey(ctx, c.ID, "", c.Overlap)
 		if errors.Is(err, table.ErrNotFound) {
@@ -102,7 +113,8 @@ func (c *keyRotate) Run(ctx context.Context, std streams, g *globals) error {
 		if err != nil {
 			return err
 		}
-		return printKey(std, g, &k, token)
+		out := describeKey(&k, token)
+		return printKey(std, g, &out)
 	})
 }
 
@@ -128,10 +140,13 @@ func (s *store) checkSite(ctx context.Context, id string) error {
 	return siteError(id, err)
 }
 
-type keyList struct{}
+type keyList struct{ apisession.Flags }
 
 // Run lists the keys.
 func (c *keyList) Run(ctx context.Context, std streams, g *globals) error {
+	if c.Server != "" {
+		return c.send(ctx, std, g)
+	}
 	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
 		keys, err := s.accounts.Keys(ctx)
 		if err != nil {
@@ -141,28 +156,36 @@ func (c *keyList) Run(ctx context.Context, std streams, g *globals) error {
 		for i := range keys {
 			out[i] = describeKey(&keys[i], "")
 		}
-		if g.JSON {
-			return printJSON(std.out, out)
-		}
-		w := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
-		fmt.Fprintln(w, "KEY\tSITE\tSCOPE\tNAME\tLAST USED\tEXPIRES\tCREATOR")
-		for _, k := range out {
-			expires := "never"
-			if !k.Expires.IsZero() {
-				expires = k.Expires.Format(time.DateOnly)
-			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Site, k.Scope, k.Name, cmp.Or(k.LastUsed, "never"), expires, cmp.Or(k.Creator, "command line"))
-		}
-		return w.Flush()
+		return printKeys(std, g, out)
 	})
+}
+
+func printKeys(std streams, g *globals, keys []keyOutput) error {
+	if g.JSON {
+		return printJSON(std.out, keys)
+	}
+	w := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "KEY\tSITE\tSCOPE\tNAME\tLAST USED\tEXPIRES\tCREATOR")
+	for _, k := range keys {
+		expires := "never"
+		if !k.Expires.IsZero() {
+			expires = k.Expires.Format(time.DateOnly)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Site, k.Scope, k.Name, cmp.Or(k.LastUsed, "never"), expires, cmp.Or(k.Creator, "command line"))
+	}
+	return w.Flush()
 }
 
 type keyRevoke struct {
 	ID string `arg:"" help:"Key ID, which is also the part of the key after ofk_."`
+	apisession.Flags
 }
 
 // Run revokes the key.
 func (c *keyRevoke) Run(ctx context.Context, std streams, g *globals) error {
+	if c.Server != "" {
+		return c.send(ctx, std)
+	}
 	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
 		k, err := s.accounts.Key(ctx, c.ID)
 		if err == nil {

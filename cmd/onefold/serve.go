@@ -62,6 +62,7 @@ type serveCommand struct {
 	listenFlags
 	followFlags
 	protocolFlags
+	ownerFlags
 
 	delays.Flags `embed:""`
 	Workers      string `help:"Where folds and maintenance run: in-process (shared with other workers if the table is shared), or none (only in onefold work, which then sends alerts and needs --smtp too)." enum:"in-process,none" default:"in-process" env:"ONEFOLD_WORKERS"`
@@ -82,7 +83,7 @@ func delayed(f *delays.Flags) tuning {
 
 // Validate checks the flags. Kong calls it.
 func (c *serveCommand) Validate() error {
-	return c.Check()
+	return errors.Join(c.Check(), c.ownerFlags.check())
 }
 
 // Run serves until the process is interrupted.
@@ -97,6 +98,9 @@ func (c *serveCommand) Run(ctx context.Context, std streams, g *globals) error {
 	err = g.withStore(ctx, std.err, tune, func(s *store) error {
 		if !s.Shared && !tune.works {
 			return fmt.Errorf("bad_workers: with --workers none other processes must fold, but only one process can open %s; omit the flag, or serve a shared --store", g.Data)
+		}
+		if err := c.ownerFlags.create(ctx, s, std.err); err != nil {
+			return err
 		}
 		following, err := c.followFlags.services(ctx, s, g, std.err)
 		if err != nil {

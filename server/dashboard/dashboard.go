@@ -11,6 +11,7 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/onefold/onefold/server/internal/webfile"
@@ -74,6 +75,27 @@ func readFile(built fs.FS, name string) (*webfile.File, error) {
 		}
 	}
 	return f, nil
+}
+
+// pages are the first segments of the paths that the dashboard's script knows.
+var pages = []string{
+	"", "account", "correlations", "events", "fleets", "heat", "invite", "login", "new-site", "projections", "reset", "setup", "share", "sites", "subscriptions",
+}
+
+// IsPage reports whether the dashboard has a page at a path. The page may still be about something
+// that does not exist, such as an unknown site, which only the script finds out.
+func IsPage(path string) bool { return slices.Contains(pages, FirstSegment(path)) }
+
+// Has reports whether there is a file or page at a path. Every file of assets counts as existing:
+// ServeHTTP explains which are gone.
+func (p *Page) Has(path string) bool {
+	return p.files[path] != nil || strings.HasPrefix(path, assets) || IsPage(path)
+}
+
+// FirstSegment returns the first segment of a path, "" for the root.
+func FirstSegment(path string) string {
+	first, _, _ := strings.Cut(strings.TrimLeft(path, "/"), "/")
+	return first
 }
 
 // Built reports whether the binary has the dashboard.

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -70,6 +72,33 @@ func TestEveryOtherPathIsThePage(t *testing.T) {
 	}
 	if w := get(p, "/assets/app-0.js"); w.Code != http.StatusNotFound {
 		t.Errorf("a file that is gone: %d, want 404", w.Code)
+	}
+}
+
+// known matches the tests for the first segment of a path in the script.
+var known = regexp.MustCompile(`page === '([^']*)'`)
+
+func TestKnownPathsAreThoseOfTheScript(t *testing.T) {
+	text, err := os.ReadFile("src/App.svelte")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var script []string
+	for _, m := range known.FindAllSubmatch(text, -1) {
+		script = append(script, string(m[1]))
+	}
+	slices.Sort(script)
+	if script = slices.Compact(script); !slices.Equal(script, pages) {
+		t.Errorf("App.svelte has pages at %q, but dashboard.go lists %q", script, pages)
+	}
+	p := madeUp(t)
+	for path, want := range map[string]bool{
+		"/": true, "/sites/blog/goals": true, "/login": true, "/assets/app-1.js": true, "/assets/app-0.js": true, "/index.html": true,
+		"/query": false, "/v1/metrics": false, "/api": false, "/sitesx": false, "/robots.txt": false,
+	} {
+		if p.Has(path) != want {
+			t.Errorf("%s: known %v, want %v", path, !want, want)
+		}
 	}
 }
 

@@ -18,6 +18,8 @@ type alertsRequest struct {
 	State    string             `query:"state" enum:"open,all" default:"open" doc:"Open alerts only, or all."`
 	Device   string             `query:"device" maxLength:"65" doc:"Only alerts of this device; ~FLEET is the fleet as a whole."`
 	Severity telemetry.Severity `query:"severity" enum:"info,warning,critical" doc:"Only alerts of this severity."`
+	// Withdrawn is not a State, because both can be asked for.
+	Withdrawn string `query:"withdrawn" enum:"include,exclude,only" default:"include" doc:"Whether to list withdrawn alerts: late readings, or a retraction, showed that their conditions never held."`
 	PageParams
 }
 
@@ -66,7 +68,7 @@ func (in *alertsRequest) page(ctx context.Context, lists alertLists) (found []te
 			return nil, "", err
 		}
 		for i := range page.Items {
-			if a := &page.Items[i]; (in.State == "all" || a.Open()) && (in.Severity == "" || a.Severity == in.Severity) {
+			if a := &page.Items[i]; in.wants(a) {
 				found = append(found, *a)
 			}
 		}
@@ -77,6 +79,11 @@ func (in *alertsRequest) page(ctx context.Context, lists alertLists) (found []te
 		}
 	}
 	return found, at + "~" + inner, nil
+}
+
+func (in *alertsRequest) wants(a *telemetry.Alert) bool {
+	return (in.State == "all" || a.Open()) && (in.Severity == "" || a.Severity == in.Severity) &&
+		(in.Withdrawn == "include" || a.Withdrawn == (in.Withdrawn == "only"))
 }
 
 func (s *Service) listsOf(in *alertsRequest) alertLists {

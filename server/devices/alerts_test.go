@@ -37,6 +37,36 @@ func (w *works) first(list string) string {
 	return page.Alerts[0].ID
 }
 
+// Late readings withdraw an alert. Lists can leave it out, or have nothing else.
+func TestWithdrawnAlertsAreListedApart(t *testing.T) {
+	w := newWorks(t)
+	start := time.Now().Add(-time.Hour)
+	w.owner.Want(200, `"id":"hot"`, "PUT", rulePath, `{"metric":"t","raise":"80","clear":"75","for":600,"severity":"critical"}`)
+	w.sends("d1", start, "81")
+	w.sends("d1", start.Add(10*time.Minute), "82")
+	w.sends("d1", start.Add(5*time.Minute), "70") // late: it was not hot for ten minutes
+	w.sends("d1", start.Add(21*time.Minute), "83")
+	for query, want := range map[string][2]int{ // withdrawn alerts, others
+		"?state=all": {1, 1}, "?state=all&withdrawn=include": {1, 1}, "?state=all&withdrawn=exclude": {0, 1}, "?state=all&withdrawn=only": {1, 0}, "?withdrawn=only": {0, 0}, "": {0, 1},
+		"?state=all&withdrawn=only&device=d1": {1, 0}, "?state=all&withdrawn=exclude&device=d1&severity=info": {0, 0},
+	} {
+		var page struct{ Alerts []struct{ Withdrawn bool } }
+		servertest.Must(t, json.Unmarshal([]byte(w.owner.Want(200, `"alerts":[`, "GET", plantPath+"/alerts"+query, "")), &page))
+		var got [2]int
+		for _, a := range page.Alerts {
+			if a.Withdrawn {
+				got[0]++
+			} else {
+				got[1]++
+			}
+		}
+		if got != want {
+			t.Errorf("alerts%s: withdrawn and others %v, want %v", query, got, want)
+		}
+	}
+	w.owner.Want(422, "withdrawn", "GET", plantPath+"/alerts?withdrawn=maybe", "")
+}
+
 // A rule is created, a device sends, people are notified and acknowledge the alert, and it ends.
 func TestAlertLifecycle(t *testing.T) {
 	w := newWorks(t)

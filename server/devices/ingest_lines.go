@@ -1,12 +1,14 @@
 package devices
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,7 +48,7 @@ func (s *Service) lineRoutes(api huma.API, mux *http.ServeMux) {
 		MaxBodyBytes: maxBody, BodyReadTimeout: ingestFor, SkipValidateBody: true,
 		Summary: "Ingest readings in InfluxDB line protocol",
 		Description: "Compatible with InfluxDB 2, so that Telegraf and InfluxDB clients work unchanged; up to 20,000 lines. A line is a reading of the device named by its tag `device`, `device_id` or `host`; " +
-			"field `f` of measurement `m` becomes the metric `m.f` (`m` for a field named value), with the other tags in braces, as in `cpu.idle{cpu=cpu0}`, unless the fleet lists them as property tags. " +
+			"field `f` of measurement `m` becomes the metric `m.f` (`m` for a field named value), with the other tags in braces, as in `cpu.idle{cpu=cpu0}`, unless the fleet lists them as property tags. Lines with the same measurement, tags and time are one reading. " +
 			"Returns 204 once all lines are durable. If some lines are rejected, the status is 400, the message gives their numbers, and the others are stored. " +
 			"429 if a device sends faster than its fleet allows: send everything again after Retry-After. Stored readings count once.",
 		Tags: []string{"ingest"}, Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusTooManyRequests},
@@ -148,6 +150,7 @@ func (s *Service) writeLines(ctx context.Context, token, fleet, precision, encod
 	if err != nil {
 		return s.failed(ctx, err)
 	}
+	lines = payload.Unite(lines)
 	became, err := s.take(ctx, from, len(lines), func(i int) (telemetry.Incoming, error) { return lines[i].Incoming, lines[i].Err })
 	if err != nil {
 		return s.failed(ctx, err)
@@ -160,18 +163,24 @@ func judge(lines []payload.Line, became []telemetry.Outcome) written {
 	if wait := retryAfter(became); wait > 0 {
 		return written{status: http.StatusTooManyRequests, code: "too many requests", message: "too many readings per minute for a device of this fleet: send everything again later, stored readings count once", wait: wait}
 	}
-	w := written{status: http.StatusNoContent}
+	w, sent := written{status: http.StatusNoContent}, 0
 	for i := range became {
-		if o := &became[i]; o.Status == telemetry.Rejected {
-			rejected := refusedLine{lines[i].Number, o.Reason, o.Detail}
-			if lines[i].Err != nil {
-				rejected.Reason = badLine
-			}
-			w.lines = append(w.lines, rejected)
+		sent += 1 + len(lines[i].Also)
+		o := &became[i]
+		if o.Status != telemetry.Rejected {
+			continue
+		}
+		reason := o.Reason
+		if lines[i].Err != nil {
+			reason = badLine
+		}
+		for _, number := range append([]int{lines[i].Number}, lines[i].Also...) {
+			w.lines = append(w.lines, refusedLine{number, reason, o.Detail})
 		}
 	}
 	if len(w.lines) > 0 {
-		w.status, w.code, w.message = http.StatusBadRequest, "invalid", partial(w.lines, len(lines))
+		slices.SortFunc(w.lines, func(a, b refusedLine) int { return cmp.Compare(a.Line, b.Line) })
+		w.status, w.code, w.message = http.StatusBadRequest, "invalid", partial(w.lines, sent)
 		w.lines = w.lines[:min(len(w.lines), maxNamed)]
 	}
 	return w

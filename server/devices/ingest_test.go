@@ -87,6 +87,29 @@ func zipped(t *testing.T, text string) string {
 	return b.String()
 }
 
+// Telegraf writes some points in several lines, which are one reading, also of a rejected point.
+func TestLinesOfAPointAreOneReading(t *testing.T) {
+	w := newWorks(t)
+	at := time.Now().Add(-time.Minute).UnixNano()
+	body := fmt.Sprintf("system,host=d1 load1=0.5,n_users=2i %[1]d\nsystem,host=nobody a=1 %[1]d\nsystem,host=d1 uptime=90i %[1]d\ncpu,host=d1 idle=1 %[1]d\nsystem,host=nobody b=1 %[1]d\n", at)
+	for range 2 { // and again, as after a lost response
+		status, answer := w.Post("/api/v2/write?bucket=plant", body, "Authorization", "Token "+w.keys[accounts.Ingest])
+		if status != 400 || !strings.Contains(answer, "2 of 5 lines were rejected, the others are stored: line 2: ") || !strings.Contains(answer, "; line 5: ") || strings.Count(answer, `"reason":"unknown_device"`) != 2 {
+			t.Errorf("%d %s", status, answer)
+		}
+	}
+	if got, want := fmt.Sprint(w.stored("d1")), "[cpu.idle=1 system.load1=0.5 system.n_users=2 system.uptime=90]"; got != want {
+		t.Errorf("stored %s, want %s", got, want)
+	}
+	var page struct {
+		Readings []struct{ Values map[string]any }
+	}
+	servertest.Must(t, json.Unmarshal([]byte(w.owner.Want(200, "", "GET", plantPath+"/devices/d1/readings", "")), &page))
+	if len(page.Readings) != 2 {
+		t.Errorf("%d readings, want one of system and one of cpu: %v", len(page.Readings), page.Readings)
+	}
+}
+
 // Requests and responses of InfluxDB clients.
 func TestLinesOverHTTP(t *testing.T) {
 	w := newWorks(t)

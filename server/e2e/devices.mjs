@@ -287,6 +287,37 @@ const steps = {
     await page.unroute(device)
     await look(page, 'tagged')
   },
+  // The longest names of metrics, from tags of line protocol, widen no page, and what was measured long ago has its year.
+  async longNames(page) {
+    const { csrf } = await (await page.request.get(server + '/api/v1/me')).json()
+    const post = async (path, data) => {
+      const answer = await page.request.post(server + path, { data, headers: { 'X-CSRF-Token': csrf } })
+      assert.ok(answer.ok(), await answer.text())
+      return answer.json()
+    }
+    await post('/api/v1/fleets/plant-4/devices', { id: 'truck-0001-of-the-southern-fleet-with-a-very-long-name', name: 'Truck_0001_of_the_southern_fleet_with_a_very_long_name' })
+    const tags = { device_version: 'v2.3', driver: 'Albert', fleet: 'South', model: 'H-2' }
+    const { outcomes } = await post('/api/v1/fleets/plant-4/import', [0, 1, 2].map((i) => ({ device: 'truck-0001-of-the-southern-fleet-with-a-very-long-name', at: `2024-07-11T18:5${i}:36Z`, tags, values: { 'readings.elevation_above_the_sea': 21.5 + i, 'diagnostics.status_of_the_engine': 'running_at_nominal_power_and_speed' } })))
+    assert.deepEqual(outcomes.map((o) => o.status), ['stored', 'stored', 'stored'])
+    const at = server + '/fleets/plant-4/devices/truck-0001-of-the-southern-fleet-with-a-very-long-name'
+    for (const [how, width] of [['phone', 375], ['wide', 1280]]) {
+      await page.setViewportSize({ width, height: 780 })
+      for (const query of ['', '?from=2024-07-11T18:00:00Z&to=2024-07-11T19:00:00Z']) {
+        await page.goto(at + query)
+        await page.getByText(/last reading 11 Jul 2024/).waitFor()
+        await page.getByRole('cell', { name: /11 Jul 2024/ }).first().waitFor()
+        await look(page, `long-names-${how}${query ? '-range' : ''}`)
+        assert.ok(await wide(page) <= 0, `long names are ${await wide(page)} px too wide (${how}${query})`)
+      }
+      for (const path of ['', '/rules/new?device=boiler-01&metric=' + 'long_name_of_a_metric.'.repeat(5)]) {
+        await page.goto(server + '/fleets/plant-4' + path)
+        await page.getByRole('main').waitFor()
+        await look(page, `long-names-${how}-${path ? 'rule' : 'board'}`)
+        assert.ok(await wide(page) <= 0, `${path || 'the board'} is ${await wide(page)} px too wide (${how})`)
+      }
+    }
+    await page.setViewportSize({ width: 1280, height: 800 })
+  },
   async data(page) {
     await page.goto(server + '/fleets/plant-4/devices/boiler-01/data')
     await page.getByRole('button', { name: /^Retract a time/ }).click()
@@ -357,7 +388,12 @@ const steps = {
     await page.keyboard.press('Escape')
     await page.getByRole('button', { name: 'All', exact: true }).click()
     await page.getByText(/^resolved/).first().waitFor()
+    assert.equal(await page.getByText(/^withdrawn/).count(), 0)
     await look(page, 'all-alerts')
+    await page.getByRole('button', { name: 'Withdrawn', exact: true }).click()
+    await page.getByText(/^withdrawn/).first().waitFor()
+    assert.equal(await page.getByText(/^resolved/).count(), 0)
+    await look(page, 'withdrawn-alerts')
   },
   async rules(page) {
     await page.goto(mock + '/fleets/plant/rules')

@@ -14,8 +14,8 @@ import (
 // MaxLines is the maximum number of points in one text.
 const MaxLines = 20_000
 
-// Lines converts InfluxDB's line protocol into readings. A point becomes a reading, and each field
-// a value:
+// Lines converts InfluxDB's line protocol into readings. A line becomes a reading, and each field a
+// value; Unite joins the lines of a point:
 //
 //	boiler,device=b1 temperature=71.25,valve="open" 1778594400000000000
 //
@@ -46,6 +46,9 @@ var deviceTags = []string{"device", "device_id", hostTag}
 type Line struct {
 	Reading
 	Number int
+	Also   []int // numbers of further lines whose values Unite added
+
+	measurement string
 }
 
 // Parse parses points. Errors in a point are returned in its Line. Errors: ErrTooMany.
@@ -61,7 +64,7 @@ func (l Lines) Parse(text []byte) ([]Line, error) {
 		if len(lines) == MaxLines {
 			return nil, fmt.Errorf("%w: more than %d lines", ErrTooMany, MaxLines)
 		}
-		one := Line{Number: p.Line}
+		one := Line{Number: p.Line, measurement: p.Measurement}
 		var wrong *lineprotocol.Error
 		switch {
 		case err == nil:

@@ -79,9 +79,10 @@ func (f *Flags) Budget(cgo bool) (Budget, error) {
 }
 
 // Limit sets Go's memory limit, unless GOMEMLIMIT is set, and limits the C library's memory. It
-// returns a function that undoes both.
+// returns a function that undoes both. Until then, an idle process returns free memory.
 func (b *Budget) Limit() (undo func()) {
-	apart := keepTogether()
+	together, idle := keepTogether(), returnWhenIdle()
+	apart := func() { idle(); together() }
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return apart // set by the user
 	}

@@ -105,3 +105,25 @@ func TestBudget(t *testing.T) {
 		t.Errorf("%g of the heap is used", used)
 	}
 }
+
+// Memory is returned once after a burst, and not while there is work.
+func TestMemoryIsReturnedWhenIdle(t *testing.T) {
+	const MB = 1 << 20
+	var at idleness
+	total := uint64(0)
+	for i, c := range []struct {
+		more uint64 // allocated since the last look
+		want bool
+	}{
+		{10 * MB, false}, {10 * MB, false}, // too little to be worth it
+		{900 * MB, false}, {700 * MB, false}, {17 * MB, false}, // an import
+		{1 * MB, true}, {1 * MB, false}, {0, false},
+		{16 * MB, false}, {16 * MB, false}, {16 * MB, false}, {16 * MB, true}, {16 * MB, false}, // slow garbage
+		{64 * MB, false}, {16 * MB, true},
+	} {
+		total += c.more
+		if got := at.look(total); got != c.want {
+			t.Errorf("look %d, after %d MB more: %v, want %v", i, c.more/MB, got, c.want)
+		}
+	}
+}

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { dated } from '../lib/format'
 import type { Point } from './api'
 import { brief, choose, drawn, heard, lasting, marked, metricsOf, newest, readSpan, readWanted, tallied, withWanted, type Listed } from './values'
 
@@ -34,9 +35,10 @@ describe('the board', () => {
   it('keeps the order of the list it was given', () => { ids('sort=name'); expect(rows[0]!.id).toBe('b10') })
   it('says when a device measured, and when it was heard of if that is another time', () => {
     const now = Date.parse('2026-05-12T14:00:00Z')
-    const of = (lastReading?: string, lastSeen?: string) => heard({ ...(lastReading ? { lastReading } : {}), ...(lastSeen ? { lastSeen } : {}) }, now)
-    expect([of(), of('2024-07-11T18:53:36Z'), of('2026-05-12T13:57:00Z', '2026-05-12T13:57:01Z'), of('2026-05-02T14:00:00Z', '2026-05-12T13:57:00Z')]).toEqual(
-      ['no reading yet', 'last reading 669 d ago', 'last reading 3 min ago', 'last reading 10 d ago, seen 3 min ago'])
+    const date = dated('Europe/Berlin', { day: 'numeric', month: 'short' }, now)
+    const of = (lastReading?: string, lastSeen?: string) => heard({ ...(lastReading ? { lastReading } : {}), ...(lastSeen ? { lastSeen } : {}) }, now, date)
+    expect([of(), of('2024-07-11T22:53:36Z'), of('2026-05-12T13:57:00Z', '2026-05-12T13:57:01Z'), of('2026-05-12T13:52:00Z', '2026-05-12T13:57:00Z'), of('2026-05-02T14:00:00Z', '2026-05-12T13:57:00Z'), of('2024-07-11T18:53:36Z', '2026-05-12T13:57:00Z')]).toEqual(
+      ['no reading yet', 'last reading 12 Jul 2024', 'last reading 3 min ago', 'last measured 8 min ago, received 3 min ago', 'last measured 2 May, received 3 min ago', 'last measured 11 Jul 2024, received 3 min ago'])
   })
   it('knows who never connected', () => {
     const { connectivity: _, ...quiet } = row('quiet')

@@ -71,14 +71,19 @@ export function metricsOf(named: MetricDef[], latest: Row['latest']): MetricDef[
   return [...named, ...heard.map(([name, v]): MetricDef => ({ name, kind: typeof v.value === 'number' ? 'gauge' : 'state' }))]
 }
 
-// heard describes the time of a device's last reading. It adds the last contact if that is an hour or more apart, as for a device
-// that was off or whose history was imported.
-export function heard(r: Pick<Row, 'lastSeen' | 'lastReading'>, now: number): string {
+// heard describes the time of a device's last measurement. It adds when the device last sent something if that is APART or more
+// from it, as for a device that sends what it kept, or whose clock is wrong. Measurements of more than a week ago have their date.
+export function heard(r: Pick<Row, 'lastSeen' | 'lastReading'>, now: number, date: Pick<Intl.DateTimeFormat, 'format'>): string {
   if (!r.lastReading) return 'no reading yet'
-  const reading = `last reading ${ago(r.lastReading, now)}`
-  const apart = r.lastSeen ? Math.abs(Date.parse(r.lastSeen) - Date.parse(r.lastReading)) : 0
-  return apart < 3_600_000 ? reading : `${reading}, seen ${ago(r.lastSeen!, now)}`
+  const at = Date.parse(r.lastReading)
+  const measured = now - at < WEEK ? ago(r.lastReading, now) : date.format(at)
+  return differ(r.lastReading, r.lastSeen) ? `last measured ${measured}, received ${ago(r.lastSeen!, now)}` : `last reading ${measured}`
 }
+const WEEK = 604_800_000
+
+// differ tells whether a reading arrived at another time than it was measured.
+export const differ = (at: string, arrived: string | undefined) => arrived !== undefined && Math.abs(Date.parse(arrived) - Date.parse(at)) >= APART
+const APART = 300_000
 
 const rank = (s: Severity | undefined) => (s ? 3 - SEVERITIES.indexOf(s) : 0)
 const orders: Record<string, (a: Listed, b: Listed) => number> = {

@@ -108,10 +108,10 @@ export function zoned(timezone: string, options: Intl.DateTimeFormatOptions): In
   }
 }
 
-// dated formats like zoned, and adds the year to dates of other years.
-export function dated(timezone: string, options: Intl.DateTimeFormatOptions): Pick<Intl.DateTimeFormat, 'format'> {
+// dated formats like zoned, and adds the year to dates of other years than that of now.
+export function dated(timezone: string, options: Intl.DateTimeFormatOptions, now?: number): Pick<Intl.DateTimeFormat, 'format'> {
   const year = zoned(timezone, { year: 'numeric' }), near = zoned(timezone, options), far = zoned(timezone, { ...options, year: 'numeric' })
-  return { format: (at) => (year.format(at) === year.format(Date.now()) ? near : far).format(at) }
+  return { format: (at) => (year.format(at) === year.format(now ?? Date.now()) ? near : far).format(at) }
 }
 
 // bucketLabel formats the start of a bucket: short for an axis, long for a tooltip.

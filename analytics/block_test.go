@@ -387,7 +387,7 @@ func TestSingleEventsShareBlocks(t *testing.T) {
 	close(api.free)
 	senders.Wait()
 	blocks := 0
-	for _, err := range EventsBetween(&s, noon.Add(-time.Hour), noon.Add(time.Hour), "").blocks(w.Ctx, w.Table) {
+	for _, err := range EventsBetween(&s, noon.Add(-time.Hour), noon.Add(time.Hour), "").Blocks(w.Ctx, w.Table) {
 		w.Must(err)
 		blocks++
 	}

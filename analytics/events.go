@@ -19,7 +19,7 @@ import (
 func (in EventsIn) All(ctx context.Context, t *table.Table) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		m := merge{in: in}
-		for b, err := range in.blocks(ctx, t) {
+		for b, err := range in.Blocks(ctx, t) {
 			if err != nil {
 				yield(Event{}, err)
 				return
@@ -36,8 +36,8 @@ func (in EventsIn) All(ctx context.Context, t *table.Table) iter.Seq2[Event, err
 	}
 }
 
-// blocks yields the blocks that may contain requested events.
-func (in EventsIn) blocks(ctx context.Context, t *table.Table) iter.Seq2[Block, error] {
+// Blocks yields the blocks that may contain the events.
+func (in EventsIn) Blocks(ctx context.Context, t *table.Table) iter.Seq2[Block, error] {
 	ask := EventsByTime
 	if in.VisitorID != "" {
 		ask = SessionEvents

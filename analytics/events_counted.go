@@ -24,7 +24,7 @@ var countedColumns = func() []byte {
 func (in EventsIn) Counted(ctx context.Context, t *table.Table) iter.Seq2[*Event, error] {
 	return func(yield func(*Event, error) bool) {
 		s := spanMerge{in: in}
-		for b, err := range in.blocks(ctx, t) {
+		for b, err := range in.Blocks(ctx, t) {
 			if err != nil {
 				yield(nil, err)
 				return

@@ -75,7 +75,7 @@ func (k *knownEvents) note(it table.Item) {
 // again, they are stored again and counted once.
 func storedEvents(ctx context.Context, t *table.Table, site *Site, start int64) (ids []known.ID, err error) {
 	var events []Event
-	for b, err := range EventsBetween(site, time.UnixMilli(start), time.UnixMilli(start).Add(blockSpan), "").blocks(ctx, t) {
+	for b, err := range EventsBetween(site, time.UnixMilli(start), time.UnixMilli(start).Add(blockSpan), "").Blocks(ctx, t) {
 		if err != nil {
 			return nil, err
 		}

@@ -41,7 +41,7 @@ const rewriteTries = 16
 // table.ErrConflict, those of the store and of change.
 func (in EventsIn) Rewrite(ctx context.Context, t *table.Table, change func(*Event) (Rewrite, error)) (n int64, err error) {
 	var damaged error
-	for b, err := range in.blocks(ctx, t) {
+	for b, err := range in.Blocks(ctx, t) {
 		if err != nil {
 			return n, err
 		}

@@ -18,7 +18,7 @@ import (
 const outside = "zebra" // part of everything that visits outside the segment have
 
 // withSegment returns a house with visits inside and outside the segment "Inside", and its owner.
-func withSegment(t *testing.T) (*servertest.House, *servertest.Person) {
+func withSegment(t *testing.T) (*servertest.Server, *servertest.Person) {
 	t.Helper()
 	var seconds atomic.Int64
 	h := servertest.New(t, func(o *server.Options) { // enough time between the requests of a guest

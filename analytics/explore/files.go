@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
-
-	"github.com/onefold/onefold/analytics"
 )
 
 // Files are the columns of days in a directory, limited in bytes, so that they survive a restart
@@ -58,7 +56,7 @@ var fileMagic = [8]byte{'o', 'f', 'c', 'o', 'l', 's', 0, fileFormat}
 type fileHead struct {
 	Magic  [8]byte
 	Users  uint64 // check of the key of users
-	Of     analytics.Fingerprint
+	Of     fingerprint
 	Length uint64 // of the decoded columns
 }
 
@@ -168,7 +166,7 @@ func (f *Files) has(key dayKey, version uint64) (has, checked bool) {
 // load reads the columns of a day at a version of its events. It returns nil if there are none that
 // can be used, and removes a file that is damaged or was made from other events. The fingerprint is
 // that of the events now; it is not needed if the file was checked at this version.
-func (f *Files) load(key dayKey, version uint64, checked bool, of analytics.Fingerprint, at time.Time) *columns {
+func (f *Files) load(key dayKey, version uint64, checked bool, of fingerprint, at time.Time) *columns {
 	head, packed, err := f.read(key)
 	if err == nil && !checked && of != head.Of {
 		err = errOutdated
@@ -232,7 +230,7 @@ func (f *Files) use(key dayKey, version uint64, at time.Time) error {
 
 // confirm compares the file of a day with the fingerprint of its events at a version, and removes it
 // if it was made from others.
-func (f *Files) confirm(key dayKey, version uint64, of analytics.Fingerprint) {
+func (f *Files) confirm(key dayKey, version uint64, of fingerprint) {
 	head, _, err := f.read(key)
 	if err == nil && head.Of == of {
 		f.mu.Lock()
@@ -249,7 +247,7 @@ func (f *Files) confirm(key dayKey, version uint64, of analytics.Fingerprint) {
 
 // save stores the columns of a day, and removes the files that were not used for the longest time
 // until there is room. current reports whether the events are still those of the fingerprint.
-func (f *Files) save(key dayKey, of analytics.Fingerprint, version uint64, at time.Time, d *columns, current func() bool) {
+func (f *Files) save(key dayKey, of fingerprint, version uint64, at time.Time, d *columns, current func() bool) {
 	if !f.o.Room() {
 		return
 	}
@@ -378,7 +376,7 @@ func (f *Files) keys() (keys []dayKey) {
 }
 
 // pack returns the content of a file.
-func (f *Files) pack(of analytics.Fingerprint, d *columns) ([]byte, error) {
+func (f *Files) pack(of fingerprint, d *columns) ([]byte, error) {
 	plain := appendColumns(nil, d)
 	var b bytes.Buffer
 	if err := binary.Write(&b, binary.LittleEndian, fileHead{fileMagic, f.users.check(), of, uint64(len(plain))}); err != nil {

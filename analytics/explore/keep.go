@@ -33,9 +33,9 @@ func (s *scan) columns(ctx context.Context, day string, key dayKey, version uint
 	}
 	events := analytics.EventsBetween(&s.site, from, to, "")
 	if has, checked := files.has(key, version); has {
-		of, err := analytics.Fingerprint{}, error(nil)
+		of, err := fingerprint{}, error(nil)
 		if !checked {
-			of, err = events.Fingerprint(ctx, s.x.t)
+			of, err = fingerprintOf(ctx, s.x.t, events)
 		}
 		if err != nil {
 			return nil, err
@@ -48,7 +48,7 @@ func (s *scan) columns(ctx context.Context, day string, key dayKey, version uint
 	if err != nil || d.read < keptEvents {
 		return d, err
 	}
-	of, err := events.Fingerprint(ctx, s.x.t)
+	of, err := fingerprintOf(ctx, s.x.t, events)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (k *keeper) checkFile(ctx context.Context, site *analytics.Site, key dayKey
 	}
 	from, to := time.Unix(key.from, 0), time.Unix(key.to, 0)
 	version := k.x.watched.version(key.site, from, to)
-	of, err := analytics.EventsBetween(site, from, to, "").Fingerprint(ctx, k.x.t)
+	of, err := fingerprintOf(ctx, k.x.t, analytics.EventsBetween(site, from, to, ""))
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/eventcli"
 	"github.com/onefold/onefold/cmd/onefold/internal/migrate"
 	"github.com/onefold/onefold/cmd/onefold/internal/querycli"
+	"github.com/onefold/onefold/cmd/onefold/internal/segmentcli"
 	"github.com/onefold/onefold/cmd/onefold/internal/warehousecli"
 	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
 	"github.com/onefold/onefold/engine"
@@ -37,21 +38,21 @@ type globals struct {
 type commands struct {
 	globals
 
-	Site        siteCommands       `cmd:"" help:"Create and list sites."`
-	User        userCommands       `cmd:"" help:"Manage users."`
-	Key         keyCommands        `cmd:"" help:"Create and revoke API keys."`
-	Audit       auditcli.Commands  `cmd:"" help:"List, export and verify the audit log: who changed what."`
-	Import      importCommands     `cmd:"" help:"Import access logs, exports of other analytics tools, device readings and events of aggregates."`
-	Lists       listsCommands      `cmd:"" help:"Check lists of data centers and referrer spam."`
-	Imports     importsCommands    `cmd:"" help:"List and delete imports of daily counts."`
-	Segment     segmentCommands    `cmd:"" help:"Manage segments, which are saved filters of a site."`
-	Report      reportCommand      `cmd:"" help:"Print the statistics of a site."`
-	Attribution attributionCommand `cmd:"" help:"Attribute the revenue of a site to sources, campaigns and other dimensions."`
-	Serve       serveCommand       `cmd:"" help:"Run the server: ingest, statistics, dashboard and API."`
-	Work        workcli.Work       `cmd:"" help:"Fold the changes of a shared table, beside servers and other workers, and show progress."`
-	Demo        demoCommand        `cmd:"" help:"Serve a fresh directory with generated data: 90 days of two sites, a week of a device fleet and two weeks of orders as events, with more arriving."`
-	Verify      verifyCommand      `cmd:"" help:"Recompute statistics from raw facts and compare."`
-	Rebuild     rebuildCommand     `cmd:"" help:"Recompute statistics from raw facts and replace what differs."`
+	Site        siteCommands        `cmd:"" help:"Create and list sites."`
+	User        userCommands        `cmd:"" help:"Manage users."`
+	Key         keyCommands         `cmd:"" help:"Create and revoke API keys."`
+	Audit       auditcli.Commands   `cmd:"" help:"List, export and verify the audit log: who changed what."`
+	Import      importCommands      `cmd:"" help:"Import access logs, exports of other analytics tools, device readings and events of aggregates."`
+	Lists       listsCommands       `cmd:"" help:"Check lists of data centers and referrer spam."`
+	Imports     importsCommands     `cmd:"" help:"List and delete imports of daily counts."`
+	Segment     segmentcli.Commands `cmd:"" help:"Manage segments, which are saved filters of a site."`
+	Report      reportCommand       `cmd:"" help:"Print the statistics of a site."`
+	Attribution attributionCommand  `cmd:"" help:"Attribute the revenue of a site to sources, campaigns and other dimensions."`
+	Serve       serveCommand        `cmd:"" help:"Run the server: ingest, statistics, dashboard and API."`
+	Work        workcli.Work        `cmd:"" help:"Fold the changes of a shared table, beside servers and other workers, and show progress."`
+	Demo        demoCommand         `cmd:"" help:"Serve a fresh directory with generated data: 90 days of two sites, a week of a device fleet and two weeks of orders as events, with more arriving."`
+	Verify      verifyCommand       `cmd:"" help:"Recompute statistics from raw facts and compare."`
+	Rebuild     rebuildCommand      `cmd:"" help:"Recompute statistics from raw facts and replace what differs."`
 
 	Fleet    devicecli.Fleets   `cmd:"" help:"Create and manage fleets of devices."`
 	Profile  devicecli.Profiles `cmd:"" help:"Manage profiles, which define what kinds of devices measure."`

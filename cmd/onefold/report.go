@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/onefold/onefold/cmd/onefold/internal/segmentcli"
 	"slices"
 
 	"github.com/onefold/onefold/analytics"
@@ -111,7 +112,7 @@ func exploreFailed(site string, err error) error {
 	case errors.Is(err, explore.ErrGone):
 		return fmt.Errorf("raw_events_gone: %w", err)
 	case err != nil:
-		return segmentFailed(site, err)
+		return segmentcli.Explain(site, err)
 	}
 	return nil
 }

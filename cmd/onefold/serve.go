@@ -32,7 +32,6 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/warehousecli"
 	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
 	"github.com/onefold/onefold/dynamo"
-	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/server/capacity"
@@ -279,11 +278,8 @@ func (c *listenFlags) newServer(ctx context.Context, s *store, recorder *usage.R
 		Collectors: append(s.collectors, watch, s.parts, &s.mqtt), Failing: s.parts.Failing,
 		MetricsToken: metricsToken, MetricsApart: c.Scrape.MetricsAddr != "", SecurityContact: c.SecurityContact, PublicURL: c.PublicURL, Mail: mail, OpenID: provider,
 	}
-	if c.bound(&o, &s.budget); s.Engine != nil {
-		o.TryWrite, o.Collectors = s.Engine.Probe, append(o.Collectors, gauges.Engine(s.Engine)...)
-		if o.Analytics.Columns, err = columnFiles(s.Engine, data, logger); err != nil {
-			return nil, nil, nil, err
-		}
+	if err := c.apply(&o, s, data, logger); err != nil {
+		return nil, nil, nil, err
 	}
 	if recorder != nil {
 		o.Capacity = capacity.Options{Uses: recorder.Uses, Schema: products.Schema}
@@ -313,14 +309,21 @@ func (c *listenFlags) newServer(ctx context.Context, s *store, recorder *usage.R
 	return web, beside, release, nil
 }
 
-// columnFiles opens the files of columns that are kept next to an embedded table.
-func columnFiles(db *engine.DB, data string, logger *slog.Logger) (*explore.Files, error) {
-	return explore.OpenFiles(data+".columns", explore.FilesOptions{
-		Room: func() bool { return !db.DiskSpace().Full },
+// apply sets what depends on the store: the memory budget, and what only an embedded table has. Files
+// of columns are next to the table.
+func (c *listenFlags) apply(o *server.Options, s *store, data string, logger *slog.Logger) (err error) {
+	c.bound(o, &s.budget)
+	if s.Engine == nil {
+		return nil
+	}
+	o.TryWrite, o.Collectors = s.Engine.Probe, append(o.Collectors, gauges.Engine(s.Engine)...)
+	o.Analytics.Columns, err = explore.OpenFiles(data+".columns", explore.FilesOptions{
+		Room: func() bool { return !s.Engine.DiskSpace().Full },
 		Report: func(err error) {
 			logger.Warn("a file of columns cannot be used; its day is read from the events", "error", err)
 		},
 	})
+	return err
 }
 
 // both returns a function that calls two.

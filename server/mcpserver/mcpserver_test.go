@@ -195,7 +195,7 @@ func TestWhichCampaignLost(t *testing.T) {
 
 // Segments are listed, and used by name.
 func TestSegments(t *testing.T) {
-	h := servertest.Visited(t)
+	h := servertest.NewWithVisits(t)
 	_, _, err := segments.Create(t.Context(), h.Table, segments.Segment{Key: segments.Key{SiteID: "blog"}, Name: "Saw pricing", Filters: []string{"page:is:/pricing"}})
 	servertest.Must(t, err)
 	s := client(h, accounts.NewKey{Site: "blog", Scope: accounts.Read})

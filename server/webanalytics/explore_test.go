@@ -164,7 +164,7 @@ func TestAttribution(t *testing.T) {
 }
 
 // ingestKey returns a key that may send events of the past.
-func ingestKey(h *servertest.House) string {
+func ingestKey(h *servertest.Server) string {
 	_, token, err := h.Accounts.AddKey(h.Context(), accounts.NewKey{Site: "blog", Scope: accounts.Ingest})
 	servertest.Must(h.T, err)
 	return token

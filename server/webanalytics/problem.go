@@ -15,8 +15,8 @@ import (
 	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/internal/mask"
 	"github.com/onefold/onefold/server/internal/middleware"
-	"github.com/onefold/onefold/server/webanalytics/notices"
 	"github.com/onefold/onefold/server/webanalytics/filters"
+	"github.com/onefold/onefold/server/webanalytics/notices"
 )
 
 // Problem maps an error of web analytics to a response that says what to do. It returns nil for

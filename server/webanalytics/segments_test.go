@@ -14,7 +14,7 @@ import (
 
 // Segments are created once, listed, changed and used by name wherever visits are filtered.
 func TestSegments(t *testing.T) {
-	h := servertest.Visited(t)
+	h := servertest.NewWithVisits(t)
 	admin := h.NewPerson("admin@example.com", accounts.Grants{"blog": accounts.Admin})
 	viewer := h.NewPerson("ann@example.com", accounts.Grants{"blog": accounts.Viewer})
 	const list, pricing = "/api/v1/sites/blog/segments", `{"name":"Saw pricing","description":"For sales","filters":["page:is:/pricing"]}`

@@ -21,8 +21,8 @@ import (
 	"github.com/onefold/onefold/server/internal/background"
 	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/server/jobs"
-	"github.com/onefold/onefold/server/webanalytics/notices"
 	"github.com/onefold/onefold/server/webanalytics/filters"
+	"github.com/onefold/onefold/server/webanalytics/notices"
 	"github.com/onefold/onefold/table"
 )
 

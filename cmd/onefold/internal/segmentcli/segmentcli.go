@@ -1,4 +1,5 @@
-package main
+// Package segmentcli has the commands for segments of sites.
+package segmentcli
 
 import (
 	"context"
@@ -9,10 +10,17 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/segments"
+	"github.com/onefold/onefold/cmd/internal/terminal"
+	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
 	"github.com/onefold/onefold/server/accounts"
+	"github.com/onefold/onefold/table"
 )
 
-type segmentCommands struct {
+// byCommand is the actor in audit entries of commands.
+const byCommand = "command"
+
+// Commands are the commands for segments.
+type Commands struct {
 	List   segmentList   `cmd:"" help:"List the segments of a site."`
 	Create segmentCreate `cmd:"" help:"Save filters as a segment. Repeating the command changes nothing."`
 	Update segmentUpdate `cmd:"" help:"Change a segment's name, description or filters."`
@@ -32,8 +40,8 @@ func outputOfSegment(s *segments.Segment) segmentOutput {
 	return segmentOutput{s.SegmentID, s.Name, s.Description, s.Filters, s.Owner}
 }
 
-// segmentFailed adds stable codes to errors.
-func segmentFailed(site string, err error) error {
+// Explain adds stable codes to errors of segments and of filters that name them.
+func Explain(site string, err error) error {
 	switch {
 	case errors.Is(err, segments.ErrSegment):
 		return fmt.Errorf("bad_segment: %w", err)
@@ -42,7 +50,10 @@ func segmentFailed(site string, err error) error {
 	case errors.Is(err, segments.ErrUnknown):
 		return fmt.Errorf("unknown_segment: %w; `onefold segment list --site %s` lists all segments", err, site)
 	}
-	return siteError(site, err)
+	if errors.Is(err, table.ErrNotFound) {
+		return fmt.Errorf("no_such_site: there is no site %q; `onefold site list` lists all sites", site)
+	}
+	return err
 }
 
 type segmentList struct {
@@ -50,12 +61,12 @@ type segmentList struct {
 }
 
 // Run lists the segments of the site.
-func (c *segmentList) Run(ctx context.Context, std streams, g *globals) error {
-	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
-		if _, err := analytics.GetSite(ctx, s.table, c.Site); err != nil {
-			return siteError(c.Site, err)
+func (c *segmentList) Run(ctx context.Context, env *cmdenv.Env) error {
+	return env.Open(ctx, func(s *cmdenv.Store) error {
+		if _, err := analytics.GetSite(ctx, s.Table, c.Site); err != nil {
+			return Explain(c.Site, err)
 		}
-		all, err := segments.List(ctx, s.table, c.Site)
+		all, err := segments.List(ctx, s.Table, c.Site)
 		if err != nil {
 			return err
 		}
@@ -63,17 +74,17 @@ func (c *segmentList) Run(ctx context.Context, std streams, g *globals) error {
 		for i := range all {
 			list[i] = outputOfSegment(&all[i])
 		}
-		if g.JSON {
-			return printJSON(std.out, list)
+		if env.JSON {
+			return terminal.JSON(env.Out, list)
 		}
 		if len(list) == 0 {
-			_, err := fmt.Fprintf(std.out, "No segments yet. Create one with: onefold segment create --site %s NAME --filter country:is:DE\n", c.Site)
+			_, err := fmt.Fprintf(env.Out, "No segments yet. Create one with: onefold segment create --site %s NAME --filter country:is:DE\n", c.Site)
 			return err
 		}
-		w := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
+		w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
 		fmt.Fprintln(w, "ID\tNAME\tFILTERS\tDESCRIPTION")
 		for _, s := range list {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.ID, printable(s.Name), printable(strings.Join(s.Filters, " and ")), printable(s.Description))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.ID, terminal.Printable(s.Name), terminal.Printable(strings.Join(s.Filters, " and ")), terminal.Printable(s.Description))
 		}
 		return w.Flush()
 	})
@@ -87,29 +98,29 @@ type segmentCreate struct {
 }
 
 // Run creates the segment.
-func (c *segmentCreate) Run(ctx context.Context, std streams, g *globals) error {
-	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
+func (c *segmentCreate) Run(ctx context.Context, env *cmdenv.Env) error {
+	return env.Open(ctx, func(s *cmdenv.Store) error {
 		n := segments.Segment{Key: segments.Key{SiteID: c.Site}, Name: c.Name, Description: c.Description, Filters: c.Filter, Owner: byCommand}
-		stored, created, err := segments.Create(ctx, s.table, n)
+		stored, created, err := segments.Create(ctx, s.Table, n)
 		if err == nil && created {
-			err = s.recordSegment(ctx, "create", &stored, nil, outputOfSegment(&stored))
+			err = recordSegment(ctx, s.Table, "create", &stored, nil, outputOfSegment(&stored))
 		}
 		if err != nil {
-			return segmentFailed(c.Site, err)
+			return Explain(c.Site, err)
 		}
-		return printSegment(std, g, &stored)
+		return printSegment(env, &stored)
 	})
 }
 
-func (s *store) recordSegment(ctx context.Context, did string, of *segments.Segment, before, after any) error {
-	return s.accounts.RecordChange(ctx, accounts.Entry{Actor: byCommand, Action: "segment." + did, Site: of.SiteID, Subject: of.SegmentID}, before, after)
+func recordSegment(ctx context.Context, t *table.Table, did string, of *segments.Segment, before, after any) error {
+	return accounts.New(t, accounts.Options{}).RecordChange(ctx, accounts.Entry{Actor: byCommand, Action: "segment." + did, Site: of.SiteID, Subject: of.SegmentID}, before, after)
 }
 
-func printSegment(std streams, g *globals, s *segments.Segment) error {
-	if g.JSON {
-		return printJSON(std.out, outputOfSegment(s))
+func printSegment(env *cmdenv.Env, s *segments.Segment) error {
+	if env.JSON {
+		return terminal.JSON(env.Out, outputOfSegment(s))
 	}
-	_, err := fmt.Fprintf(std.out, "%s: %s. Use it as the filter segment:is:%s.\n", s.SegmentID, printable(strings.Join(s.Filters, " and ")), s.SegmentID)
+	_, err := fmt.Fprintf(env.Out, "%s: %s. Use it as the filter segment:is:%s.\n", s.SegmentID, terminal.Printable(strings.Join(s.Filters, " and ")), s.SegmentID)
 	return err
 }
 
@@ -122,19 +133,19 @@ type segmentUpdate struct {
 }
 
 // Run changes the segment.
-func (c *segmentUpdate) Run(ctx context.Context, std streams, g *globals) error {
+func (c *segmentUpdate) Run(ctx context.Context, env *cmdenv.Env) error {
 	if c.Name == "" && c.Filter == nil && c.Description == nil {
 		return fmt.Errorf("no_change: give --name, --filter or --description")
 	}
-	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
-		found, err := segments.Find(ctx, s.table, c.Site, c.ID)
+	return env.Open(ctx, func(s *cmdenv.Store) error {
+		found, err := segments.Find(ctx, s.Table, c.Site, c.ID)
 		if err == nil && c.Filter != nil {
-			err = s.checkUnshared(ctx, &found)
+			err = checkUnshared(ctx, s.Table, &found)
 		}
 		if err != nil {
-			return segmentFailed(c.Site, err)
+			return Explain(c.Site, err)
 		}
-		before, after, err := segments.Update(ctx, s.table, found.Key, func(g *segments.Segment) error {
+		before, after, err := segments.Update(ctx, s.Table, found.Key, func(g *segments.Segment) error {
 			if c.Name != "" {
 				g.Name = c.Name
 			}
@@ -147,18 +158,18 @@ func (c *segmentUpdate) Run(ctx context.Context, std streams, g *globals) error 
 			return nil
 		})
 		if err == nil && !after.Same(&before) {
-			err = s.recordSegment(ctx, "update", &after, outputOfSegment(&before), outputOfSegment(&after))
+			err = recordSegment(ctx, s.Table, "update", &after, outputOfSegment(&before), outputOfSegment(&after))
 		}
 		if err != nil {
-			return segmentFailed(c.Site, err)
+			return Explain(c.Site, err)
 		}
-		return printSegment(std, g, &after)
+		return printSegment(env, &after)
 	})
 }
 
 // checkUnshared rejects a change of what shared links show.
-func (s *store) checkUnshared(ctx context.Context, of *segments.Segment) error {
-	shares, err := s.accounts.Shares(ctx, of.SiteID)
+func checkUnshared(ctx context.Context, t *table.Table, of *segments.Segment) error {
+	shares, err := accounts.New(t, accounts.Options{}).Shares(ctx, of.SiteID)
 	if err != nil {
 		return err
 	}
@@ -176,25 +187,25 @@ type segmentDelete struct {
 }
 
 // Run deletes the segment.
-func (c *segmentDelete) Run(ctx context.Context, std streams, g *globals) error {
-	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
-		found, err := segments.Find(ctx, s.table, c.Site, c.ID)
+func (c *segmentDelete) Run(ctx context.Context, env *cmdenv.Env) error {
+	return env.Open(ctx, func(s *cmdenv.Store) error {
+		found, err := segments.Find(ctx, s.Table, c.Site, c.ID)
 		if err == nil {
-			err = s.checkUnshared(ctx, &found)
+			err = checkUnshared(ctx, s.Table, &found)
 		}
 		if err == nil {
-			found, err = segments.Delete(ctx, s.table, found.Key)
+			found, err = segments.Delete(ctx, s.Table, found.Key)
 		}
 		if err == nil {
-			err = s.recordSegment(ctx, "delete", &found, outputOfSegment(&found), nil)
+			err = recordSegment(ctx, s.Table, "delete", &found, outputOfSegment(&found), nil)
 		}
 		if err != nil {
-			return segmentFailed(c.Site, err)
+			return Explain(c.Site, err)
 		}
-		if g.JSON {
-			return printJSON(std.out, map[string]string{"deleted": found.SegmentID})
+		if env.JSON {
+			return terminal.JSON(env.Out, map[string]string{"deleted": found.SegmentID})
 		}
-		_, err = fmt.Fprintln(std.out, "deleted")
+		_, err = fmt.Fprintln(env.Out, "deleted")
 		return err
 	})
 }

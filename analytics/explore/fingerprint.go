@@ -1,4 +1,4 @@
-package analytics
+package explore
 
 import (
 	"context"
@@ -6,23 +6,24 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/table"
 )
 
-// Fingerprint identifies the stored content of a range of events: it changes whenever an event of
+// fingerprint identifies the stored content of a range of events: it changes whenever an event of
 // the range is stored, changed, erased or expires.
-type Fingerprint struct {
+type fingerprint struct {
 	Blocks, Bytes uint64
 	Hash          uint64 // sum of the hashes of the blocks, so that their order does not matter
 }
 
-// Fingerprint reads the blocks of the events without decoding them. Errors: those of the store.
-func (in EventsIn) Fingerprint(ctx context.Context, t *table.Table) (f Fingerprint, err error) {
+// fingerprintOf reads the blocks of events without decoding them. Errors: those of the store.
+func fingerprintOf(ctx context.Context, t *table.Table, events analytics.EventsIn) (f fingerprint, err error) {
 	hash := xxhash.New()
 	var shard [8]byte
-	for b, err := range in.blocks(ctx, t) {
+	for b, err := range events.Blocks(ctx, t) {
 		if err != nil {
-			return Fingerprint{}, err
+			return fingerprint{}, err
 		}
 		hash.Reset()
 		binary.BigEndian.PutUint64(shard[:], uint64(b.Shard))

@@ -112,7 +112,6 @@ func New(o Options) (*Broker, error) {
 	limits := mochi.NewDefaultServerCapabilities()
 	limits.MaximumClients = int64(o.MaxClients)
 	limits.MaximumPacketSize = uint32(o.MaxPacketBytes)
-	limits.MaximumQos = 1
 	limits.ReceiveMaximum, limits.MaximumInflight = uint16(o.MaxInFlight), uint16(o.MaxInFlight)
 	limits.MaximumClientWritesPending = 1 // only acknowledgements are sent, and they bypass this queue
 	limits.MaximumSessionExpiryInterval = 0

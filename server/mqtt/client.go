@@ -3,6 +3,7 @@ package mqtt
 import (
 	"context"
 	"sync"
+	"time"
 
 	mochi "github.com/mochi-mqtt/server/v2"
 	"github.com/mochi-mqtt/server/v2/packets"
@@ -22,6 +23,8 @@ type client struct {
 	queue   []waiting
 	running bool // a goroutine runs for the queue
 	over    bool // it was disconnected for what it sent; further messages are ignored
+
+	undecided map[uint16]bool // IDs of queued messages with QoS 2, which a client may send again
 }
 
 // waiting is a message that is not decided yet.
@@ -51,6 +54,13 @@ func (c *client) add(m waiting) {
 	if c.over || !c.running && !c.b.begin() {
 		<-c.room
 		return
+	}
+	if m.QoS == 2 {
+		if c.undecided[m.id] {
+			<-c.room
+			return
+		}
+		c.undecided[m.id] = true
 	}
 	c.queue = append(c.queue, m)
 	c.b.counts.waiting.Add(1)
@@ -142,11 +152,28 @@ func (c *client) answer(m *waiting, v Verdict) bool {
 	if code.Code >= packets.ErrUnspecifiedError.Code {
 		ack.Properties.ReasonString = code.Reason
 	}
+	if m.QoS == 2 {
+		ack.FixedHeader.Type = packets.Pubrec
+		c.received(ack)
+	}
 	if err := c.cl.WritePacket(ack); err != nil { // the client did not receive it and will send the message again
 		c.cl.Stop(err)
 		return false
 	}
 	return true
+}
+
+// received remembers the acknowledgement of a message with QoS 2 until the client releases the
+// message's ID [MQTT-4.3.3-10]: until then, a message with this ID is the same message. The library
+// answers it, and the release. A message that was refused with a reason is over [MQTT-4.3.3-9].
+func (c *client) received(ack packets.Packet) {
+	c.mu.Lock()
+	delete(c.undecided, ack.PacketID)
+	c.mu.Unlock()
+	if ack.ReasonCode < packets.ErrUnspecifiedError.Code {
+		ack.Created = time.Now().Unix()
+		c.cl.State.Inflight.Set(ack)
+	}
 }
 
 // disconnect closes the connection. MQTT 5 clients are told why.

@@ -1,6 +1,7 @@
 // Package mqtt ingests messages over MQTT 3.1.1 and 5, and acknowledges them only when their
-// consumer reports that they are durable. It is not a general broker: there are no subscriptions
-// and no retained messages, and the highest QoS is 1.
+// consumer reports that they are durable. A message with QoS 2 is consumed once, unless both
+// connection and session are lost. It is not a general broker: there are no subscriptions and no
+// retained messages.
 //
 // The package knows nothing about the content of messages, and its API does not expose the MQTT
 // library, which only this package imports. The server provides a Login whose Takers ingest the
@@ -21,7 +22,7 @@ type Login struct {
 type Message struct {
 	Topic   string
 	Payload []byte
-	QoS     byte // 0 or 1
+	QoS     byte // 0 to 2
 	Dup     bool // the client reports that it may have sent the message before
 }
 

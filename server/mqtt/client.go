@@ -2,6 +2,8 @@ package mqtt
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -118,7 +120,7 @@ func (c *client) decide(ms []waiting) {
 			v = verdicts[i]
 		}
 		c.b.counts.verdicts[v].Add(1)
-		if !c.answer(&ms[i], v) {
+		if !c.answer(&ms[i], v) || !c.tell(&messages[i].Reply) {
 			c.mu.Lock()
 			c.over = true
 			c.mu.Unlock()
@@ -161,6 +163,45 @@ func (c *client) answer(m *waiting, v Verdict) bool {
 		return false
 	}
 	return true
+}
+
+// tell sends a reply to the client, if it has subscribed to the topic. It returns false if the
+// client is gone.
+func (c *client) tell(r *Reply) bool {
+	if r.Topic == "" || !c.wants(r.Topic) {
+		return true
+	}
+	err := c.cl.WritePacket(packets.Packet{FixedHeader: packets.FixedHeader{Type: packets.Publish}, TopicName: r.Topic, Payload: r.Payload})
+	if err != nil && !errors.Is(err, packets.ErrPacketTooLarge) { // the client set a limit of its own
+		c.cl.Stop(err)
+		return false
+	}
+	return true
+}
+
+// wants reports whether the client has subscribed to a topic.
+func (c *client) wants(topic string) bool {
+	for filter := range c.cl.State.Subscriptions.GetAll() {
+		if matches(filter, topic) {
+			return true
+		}
+	}
+	return false
+}
+
+// matches reports whether a topic matches a filter, in which + stands for a level and # for the
+// remaining levels [MQTT-4.7.1].
+func matches(filter, topic string) bool {
+	of, levels := strings.Split(filter, "/"), strings.Split(topic, "/")
+	for i, level := range of {
+		switch {
+		case level == "#":
+			return true
+		case i == len(levels) || level != "+" && level != levels[i]:
+			return false
+		}
+	}
+	return len(of) == len(levels)
 }
 
 // received remembers the acknowledgement of a message with QoS 2 until the client releases the

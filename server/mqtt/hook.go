@@ -66,8 +66,17 @@ func (h *hook) turnAway(cl *mochi.Client) {
 	cl.Stop(packets.ErrServerUnavailable)
 }
 
-// OnACLCheck forbids subscriptions. Whether a topic may be published to is up to the Taker.
-func (h *hook) OnACLCheck(_ *mochi.Client, _ string, write bool) bool { return write }
+// maxSubscriptions is the maximum number of topic filters of a client.
+const maxSubscriptions = 100
+
+// OnACLCheck allows subscriptions to replies. Whether a topic may be published to is up to the
+// Taker. Nothing is published to others, so a subscription shows nothing of them.
+func (h *hook) OnACLCheck(cl *mochi.Client, topic string, write bool) bool {
+	if write {
+		return true
+	}
+	return h.b.o.MaySubscribe != nil && h.b.o.MaySubscribe(topic) && cl.State.Subscriptions.Len() < maxSubscriptions
+}
 
 // OnPublish queues a message. It always rejects the packet, so that the library acknowledges
 // nothing.

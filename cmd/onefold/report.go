@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/onefold/onefold/cmd/onefold/internal/segmentcli"
 	"slices"
 
 	"github.com/onefold/onefold/analytics"
@@ -13,6 +12,7 @@ import (
 	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/analytics/segments"
 	"github.com/onefold/onefold/cmd/onefold/internal/reporttext"
+	"github.com/onefold/onefold/cmd/onefold/internal/segmentcli"
 	"github.com/onefold/onefold/table"
 )
 

@@ -9,6 +9,7 @@ import (
 	"github.com/onefold/onefold/cmd/internal/outbox"
 	"github.com/onefold/onefold/cmd/onefold/internal/listen"
 	"github.com/onefold/onefold/server"
+	"github.com/onefold/onefold/server/devices"
 	"github.com/onefold/onefold/server/mqtt"
 	"github.com/onefold/onefold/server/webanalytics/notices"
 	"github.com/onefold/onefold/table/delivery"
@@ -44,7 +45,7 @@ func (f *deviceFlags) mqttServices(s *store, login func(context.Context, mqtt.Lo
 	if f.MQTT == "" {
 		return nil, nil
 	}
-	o := mqtt.Options{Login: login, Logger: logger}
+	o := mqtt.Options{Login: login, MaySubscribe: devices.IsReplyFilter, Logger: logger}
 	if f.MQTTCert != "" || f.MQTTKey != "" {
 		pair, err := tls.LoadX509KeyPair(f.MQTTCert, f.MQTTKey)
 		if err != nil {

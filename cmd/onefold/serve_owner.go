@@ -13,7 +13,7 @@ import (
 
 // ownerFlags create the first owner without a browser or terminal, as in a container.
 type ownerFlags struct {
-	OwnerEmail        string `help:"Email address of the first owner, who is created at startup if there is no owner yet. Requires --owner-password-file (default: none; a setup link is printed)." placeholder:"EMAIL" env:"ONEFOLD_OWNER_EMAIL"`
+	OwnerEmail        string `help:"Email address of the first owner, created at startup while there is no owner. Requires --owner-password-file (default: none; a setup link is printed)." placeholder:"EMAIL" env:"ONEFOLD_OWNER_EMAIL"`
 	OwnerPasswordFile string `help:"File that holds the password of the first owner, at least 10 characters. It is read only while there is no owner, and does not change a password." type:"path" placeholder:"FILE" env:"ONEFOLD_OWNER_PASSWORD_FILE"`
 }
 

@@ -77,7 +77,7 @@ func (p *plant) serve() {
 			}
 		},
 	}
-	broker, err := mqtt.New(mqtt.Options{Login: m.Login})
+	broker, err := mqtt.New(mqtt.Options{Login: m.Login, MaySubscribe: devices.IsReplyFilter})
 	p.must(err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	p.must(err)

@@ -84,6 +84,7 @@ func (m *Messages) taker(mine func(context.Context, string) (bool, error)) mqtt.
 		}
 		outcomes, err := m.Collector.Ingest(ctx, t.readings)
 		t.settle(outcomes, err)
+		t.reply(messages, outcomes)
 		if m.Stored != nil {
 			m.Stored(t.readings, outcomes)
 		}
@@ -99,9 +100,16 @@ func (m *Messages) taker(mine func(context.Context, string) (bool, error)) mqtt.
 type messageBatch struct {
 	verdicts []mqtt.Verdict
 	readings []telemetry.Incoming
-	of       []int // parallel to readings: the index of the message
+	of       []place // parallel to readings
 	unread   []telemetry.Outcome
-	over     bool // the client gets disconnected
+	unreadOf []place // parallel to unread
+	over     bool    // the client gets disconnected
+}
+
+// place is where a reading was sent.
+type place struct {
+	message int // index of the message
+	reading int // position in the message
 }
 
 // read parses a message into readings.
@@ -133,6 +141,7 @@ func (t *messageBatch) read(i int, m *mqtt.Message, mine func(string) (bool, err
 func (t *messageBatch) wrong(i int, detail string) {
 	t.verdicts[i] = mqtt.Malformed
 	t.unread = append(t.unread, telemetry.Outcome{Status: telemetry.Rejected, Reason: telemetry.BadValue, Detail: detail})
+	t.unreadOf = append(t.unreadOf, place{message: i})
 }
 
 func (t *messageBatch) readValue(i int, device, metric string, text []byte) {
@@ -143,7 +152,7 @@ func (t *messageBatch) readValue(i int, device, metric string, text []byte) {
 	}
 	t.verdicts[i] = mqtt.Malformed // until it is stored
 	t.readings = append(t.readings, telemetry.Incoming{DeviceID: device, Values: telemetry.Values{metric: v}})
-	t.of = append(t.of, i)
+	t.of = append(t.of, place{message: i})
 }
 
 func (t *messageBatch) readMany(i int, device string, text []byte) {
@@ -156,12 +165,12 @@ func (t *messageBatch) readMany(i int, device string, text []byte) {
 	for n := range readings {
 		switch r := &readings[n]; {
 		case r.Err != nil:
-			t.unread = append(t.unread, r.Outcome())
+			t.unread, t.unreadOf = append(t.unread, r.Outcome()), append(t.unreadOf, place{i, n})
 		case r.DeviceID != device:
 			t.verdicts[i], t.over = mqtt.Forbidden, true
 			return
 		default:
-			t.readings, t.of = append(t.readings, r.Incoming), append(t.of, i)
+			t.readings, t.of = append(t.readings, r.Incoming), append(t.of, place{i, n})
 		}
 	}
 }
@@ -170,7 +179,8 @@ func (t *messageBatch) readMany(i int, device string, text []byte) {
 // because resending it would not fix the others. If a reading was too fast, the message is to be
 // sent again; its stored readings are then duplicates.
 func (t *messageBatch) settle(outcomes []telemetry.Outcome, err error) {
-	for n, i := range t.of {
+	for n := range t.of {
+		i := t.of[n].message
 		if t.verdicts[i] == mqtt.Forbidden {
 			continue
 		}
@@ -183,5 +193,28 @@ func (t *messageBatch) settle(outcomes []telemetry.Outcome, err error) {
 		case o.Status != telemetry.Rejected && t.verdicts[i] == mqtt.Malformed:
 			t.verdicts[i] = mqtt.Taken
 		}
+	}
+}
+
+// reply tells the sender of each decided message what was wrong with it.
+func (t *messageBatch) reply(messages []mqtt.Message, outcomes []telemetry.Outcome) {
+	wrong := map[int]*refusals{}
+	note := func(at place, o *telemetry.Outcome) {
+		if v := t.verdicts[at.message]; v != mqtt.Taken && v != mqtt.Malformed {
+			return // it is sent again
+		}
+		if wrong[at.message] == nil {
+			wrong[at.message] = new(refusals)
+		}
+		wrong[at.message].add(at.reading, o)
+	}
+	for n := range t.unread {
+		note(t.unreadOf[n], &t.unread[n])
+	}
+	for n := range outcomes {
+		note(t.of[n], &outcomes[n])
+	}
+	for i, r := range wrong {
+		messages[i].Reply = r.to(messages[i].Topic)
 	}
 }

@@ -23,6 +23,10 @@ type Options struct {
 	// client; ErrUnavailable tells it to try again later. Login must be quick.
 	Login func(context.Context, Login) (Taker, error)
 
+	// MaySubscribe reports whether clients may subscribe to a topic filter, to receive replies.
+	// nil: to none.
+	MaySubscribe func(filter string) bool
+
 	TLS *tls.Config // nil: not encrypted
 
 	MaxClients     int // concurrent connections; default 20,000
@@ -112,12 +116,14 @@ func New(o Options) (*Broker, error) {
 	limits := mochi.NewDefaultServerCapabilities()
 	limits.MaximumClients = int64(o.MaxClients)
 	limits.MaximumPacketSize = uint32(o.MaxPacketBytes)
-	limits.MaximumQos = 1
 	limits.ReceiveMaximum, limits.MaximumInflight = uint16(o.MaxInFlight), uint16(o.MaxInFlight)
 	limits.MaximumClientWritesPending = 1 // only acknowledgements are sent, and they bypass this queue
 	limits.MaximumSessionExpiryInterval = 0
 	limits.TopicAliasMaximum, limits.RetainAvailable = 0, 0
-	limits.SharedSubAvailable, limits.WildcardSubAvailable, limits.SubIDAvailable = 0, 0, 0
+	limits.SharedSubAvailable, limits.SubIDAvailable = 0, 0
+	if o.MaySubscribe == nil {
+		limits.WildcardSubAvailable = 0
+	}
 	limits.Compatibilities.NoInheritedPropertiesOnAck = true
 	b.server = mochi.New(&mochi.Options{
 		Capabilities: limits, ClientNetWriteBufferSize: writeBytes, ClientNetReadBufferSize: readBytes,

@@ -2,7 +2,10 @@ package mqtt
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"sync"
+	"time"
 
 	mochi "github.com/mochi-mqtt/server/v2"
 	"github.com/mochi-mqtt/server/v2/packets"
@@ -22,6 +25,8 @@ type client struct {
 	queue   []waiting
 	running bool // a goroutine runs for the queue
 	over    bool // it was disconnected for what it sent; further messages are ignored
+
+	undecided map[uint16]bool // IDs of queued messages with QoS 2, which a client may send again
 }
 
 // waiting is a message that is not decided yet.
@@ -51,6 +56,13 @@ func (c *client) add(m waiting) {
 	if c.over || !c.running && !c.b.begin() {
 		<-c.room
 		return
+	}
+	if m.QoS == 2 {
+		if c.undecided[m.id] {
+			<-c.room
+			return
+		}
+		c.undecided[m.id] = true
 	}
 	c.queue = append(c.queue, m)
 	c.b.counts.waiting.Add(1)
@@ -108,7 +120,7 @@ func (c *client) decide(ms []waiting) {
 			v = verdicts[i]
 		}
 		c.b.counts.verdicts[v].Add(1)
-		if !c.answer(&ms[i], v) {
+		if !c.answer(&ms[i], v) || !c.tell(&messages[i].Reply) {
 			c.mu.Lock()
 			c.over = true
 			c.mu.Unlock()
@@ -142,11 +154,67 @@ func (c *client) answer(m *waiting, v Verdict) bool {
 	if code.Code >= packets.ErrUnspecifiedError.Code {
 		ack.Properties.ReasonString = code.Reason
 	}
+	if m.QoS == 2 {
+		ack.FixedHeader.Type = packets.Pubrec
+		c.received(ack)
+	}
 	if err := c.cl.WritePacket(ack); err != nil { // the client did not receive it and will send the message again
 		c.cl.Stop(err)
 		return false
 	}
 	return true
+}
+
+// tell sends a reply to the client, if it has subscribed to the topic. It returns false if the
+// client is gone.
+func (c *client) tell(r *Reply) bool {
+	if r.Topic == "" || !c.wants(r.Topic) {
+		return true
+	}
+	err := c.cl.WritePacket(packets.Packet{FixedHeader: packets.FixedHeader{Type: packets.Publish}, TopicName: r.Topic, Payload: r.Payload})
+	if err != nil && !errors.Is(err, packets.ErrPacketTooLarge) { // the client set a limit of its own
+		c.cl.Stop(err)
+		return false
+	}
+	return true
+}
+
+// wants reports whether the client has subscribed to a topic.
+func (c *client) wants(topic string) bool {
+	for filter := range c.cl.State.Subscriptions.GetAll() {
+		if matches(filter, topic) {
+			return true
+		}
+	}
+	return false
+}
+
+// matches reports whether a topic matches a filter, in which + stands for a level and # for the
+// remaining levels [MQTT-4.7.1].
+func matches(filter, topic string) bool {
+	of, levels := strings.Split(filter, "/"), strings.Split(topic, "/")
+	for i, level := range of {
+		switch {
+		case level == "#":
+			return true
+		case i == len(levels) || level != "+" && level != levels[i]:
+			return false
+		}
+	}
+	return len(of) == len(levels)
+}
+
+// received remembers the acknowledgement of a message with QoS 2 until the client releases the
+// message's ID [MQTT-4.3.3-10]: until then, a message with this ID is the same message. The library
+// answers it, and the release. A message that was refused with a reason is over [MQTT-4.3.3-9].
+func (c *client) received(ack packets.Packet) {
+	c.mu.Lock()
+	delete(c.undecided, ack.PacketID)
+	c.mu.Unlock()
+	if ack.ReasonCode < packets.ErrUnspecifiedError.Code {
+		ack.Created = time.Now().Unix()
+		c.cl.State.Inflight.Set(ack)
+	}
 }
 
 // disconnect closes the connection. MQTT 5 clients are told why.

@@ -22,7 +22,7 @@ func (h *hook) ID() string { return "onefold" }
 
 func (h *hook) Provides(what byte) bool {
 	switch what {
-	case mochi.OnConnect, mochi.OnConnectAuthenticate, mochi.OnACLCheck, mochi.OnPacketRead, mochi.OnPublish, mochi.OnDisconnect:
+	case mochi.OnConnect, mochi.OnConnectAuthenticate, mochi.OnACLCheck, mochi.OnPublish, mochi.OnDisconnect:
 		return true
 	}
 	return false
@@ -55,7 +55,7 @@ func (h *hook) OnConnectAuthenticate(cl *mochi.Client, pk packets.Packet) bool {
 		return false
 	}
 	h.b.counts.clients.Add(1)
-	h.clients.Store(cl, &client{b: h.b, cl: cl, take: take, room: make(chan struct{}, h.b.o.MaxInFlight)})
+	h.clients.Store(cl, &client{b: h.b, cl: cl, take: take, room: make(chan struct{}, h.b.o.MaxInFlight), undecided: map[uint16]bool{}})
 	return true
 }
 
@@ -66,28 +66,33 @@ func (h *hook) turnAway(cl *mochi.Client) {
 	cl.Stop(packets.ErrServerUnavailable)
 }
 
-// OnACLCheck forbids subscriptions. Whether a topic may be published to is up to the Taker.
-func (h *hook) OnACLCheck(_ *mochi.Client, _ string, write bool) bool { return write }
+// maxSubscriptions is the maximum number of topic filters of a client.
+const maxSubscriptions = 100
 
-// OnPacketRead rejects QoS 2, which the library would treat as QoS 1.
-func (h *hook) OnPacketRead(cl *mochi.Client, pk packets.Packet) (packets.Packet, error) {
-	if pk.FixedHeader.Type != packets.Publish || pk.FixedHeader.Qos < 2 {
-		return pk, nil
+// OnACLCheck allows subscriptions to replies. Whether a topic may be published to is up to the
+// Taker. Nothing is published to others, so a subscription shows nothing of them.
+func (h *hook) OnACLCheck(cl *mochi.Client, topic string, write bool) bool {
+	if write {
+		return true
 	}
-	if cl.Properties.ProtocolVersion >= 5 {
-		_ = h.b.server.DisconnectClient(cl, packets.ErrQosNotSupported) // returns the reason
-	}
-	return pk, packets.ErrRejectPacket
+	return h.b.o.MaySubscribe != nil && h.b.o.MaySubscribe(topic) && cl.State.Subscriptions.Len() < maxSubscriptions
 }
 
 // OnPublish queues a message. It always rejects the packet, so that the library acknowledges
 // nothing.
 func (h *hook) OnPublish(cl *mochi.Client, pk packets.Packet) (packets.Packet, error) {
-	if c, ok := h.clients.Load(cl); ok {
-		c.(*client).add(waiting{id: pk.PacketID, Message: Message{
-			Topic: pk.TopicName, Payload: pk.Payload, QoS: pk.FixedHeader.Qos, Dup: pk.FixedHeader.Dup,
-		}})
+	found, ok := h.clients.Load(cl)
+	if !ok {
+		return pk, packets.ErrRejectPacket
 	}
+	c := found.(*client)
+	if pk.FixedHeader.Qos == 2 && cl.State.Inflight.Len() >= h.b.o.MaxInFlight { // it releases none of its messages
+		c.disconnect(packets.ErrReceiveMaximum)
+		return pk, packets.ErrRejectPacket
+	}
+	c.add(waiting{id: pk.PacketID, Message: Message{
+		Topic: pk.TopicName, Payload: pk.Payload, QoS: pk.FixedHeader.Qos, Dup: pk.FixedHeader.Dup,
+	}})
 	return pk, packets.ErrRejectPacket
 }
 

@@ -1,6 +1,7 @@
 // Package mqtt ingests messages over MQTT 3.1.1 and 5, and acknowledges them only when their
-// consumer reports that they are durable. It is not a general broker: there are no subscriptions
-// and no retained messages, and the highest QoS is 1.
+// consumer reports that they are durable. A message with QoS 2 is consumed once, unless both
+// connection and session are lost. It is not a general broker: clients receive only replies to
+// their own messages, and there are no retained messages.
 //
 // The package knows nothing about the content of messages, and its API does not expose the MQTT
 // library, which only this package imports. The server provides a Login whose Takers ingest the
@@ -21,8 +22,18 @@ type Login struct {
 type Message struct {
 	Topic   string
 	Payload []byte
-	QoS     byte // 0 or 1
+	QoS     byte // 0 to 2
 	Dup     bool // the client reports that it may have sent the message before
+
+	// Reply is set by a Taker to tell the client about a message that it decided on. The client
+	// receives it with QoS 0 if it has subscribed to its topic.
+	Reply Reply
+}
+
+// Reply is a message to the sender of another.
+type Reply struct {
+	Topic   string // "": no reply
+	Payload []byte
 }
 
 // Verdict is the outcome of a message.

@@ -289,14 +289,6 @@ func TestUnsupportedFeatures(t *testing.T) {
 	if err == nil || !slices.Equal(r.Reasons, []byte{0x87, 0x87, 0x87}) {
 		t.Errorf("subscribing: %+v, %v", r, err)
 	}
-	old, err := h.old("b", "right", "x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	token := old.Publish("t", 2, false, "twice")
-	if token.Wait(); token.Error() == nil {
-		t.Error("QoS 2 was accepted")
-	}
 	if f := h.broker.Figures(); f.Taken != 0 || f.Refused != 2 {
 		t.Errorf("figures: %+v", f)
 	}

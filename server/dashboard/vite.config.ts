@@ -59,7 +59,7 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     license: { fileName: '.vite/licenses.json' }, // for packaging/notices; not embedded
     reportCompressedSize: false,
-    rolldownOptions: { output: { codeSplitting: { includeDependenciesRecursively: false, groups: [{ name: 'index', tags: ['$initial'], priority: 2 }, { name: 'channels', test: /ChannelForm/, priority: 3 }, { name: 'shared', minShareCount: 2, priority: 1 }] } } },
+    rolldownOptions: { output: { codeSplitting: { includeDependenciesRecursively: false, groups: [{ name: 'index', tags: ['$initial'], priority: 2 }, { name: 'channels', test: /ChannelForm|devices.Secret/, priority: 3 }, { name: 'shared', minShareCount: 2, priority: 1 }] } } },
   },
   test: { include: ['src/**/*.test.ts'], environment: 'node' },
 } as Parameters<typeof defineConfig>[0])

@@ -13,7 +13,9 @@ import (
 )
 
 const (
-	wantedLoads     = 2_000
+	wantedLoads     = 2_500
+	wantedLong      = 33 // a load within 30 ms
+	longLength      = 100_000
 	wantedSnapshots = 10_000
 	wantedFeed      = 50_000
 	snapshotAt      = 950
@@ -22,7 +24,7 @@ const (
 )
 
 // loads measures loading the state of an aggregate of a thousand events, from its events and from a
-// snapshot.
+// snapshot, and of one of a hundred thousand.
 func (b *bench) loads(ctx context.Context, dir string) (all []workbench.Result, err error) {
 	err = b.on(ctx, dir, eventstore.Options{}, func(s *opened) error {
 		id := eventstore.ID{Type: "bench", ID: "loaded"}
@@ -43,15 +45,26 @@ func (b *bench) loads(ctx context.Context, dir string) (all []workbench.Result, 
 		}
 		plain, cached := length, length
 		plain.Version, cached.Cache = 0, eventstore.NewCache[int](1)
+		long := eventstore.ID{Type: "bench", ID: "long"}
+		for version := int64(0); version < longLength; version += 50 {
+			if _, err := s.events.Append(ctx, long, eventstore.Exact(version), some(50)); err != nil {
+				return err
+			}
+		}
 		for _, c := range []struct {
-			what string
-			fold eventstore.Fold[int]
-			goal float64
-		}{{"load of an aggregate of 1,000 events", plain, wantedLoads}, {"the same with a snapshot at 950", length, wantedSnapshots}, {"the same from a cache", cached, 0}} {
+			what   string
+			id     eventstore.ID
+			events int
+			fold   eventstore.Fold[int]
+			goal   float64
+		}{
+			{"load of an aggregate of 1,000 events", id, streamLength, plain, wantedLoads}, {"the same with a snapshot at 950", id, streamLength, length, wantedSnapshots},
+			{"the same from a cache", id, streamLength, cached, 0}, {"load of an aggregate of 100,000 events", long, longLength, plain, wantedLong},
+		} {
 			p, err := b.pace(ctx, 1, func(int) func(context.Context) error {
 				return func(ctx context.Context) error {
-					at, err := eventstore.Load(ctx, s.events, id, c.fold)
-					if err == nil && at.State != streamLength*payloadBytes {
+					at, err := eventstore.Load(ctx, s.events, c.id, c.fold)
+					if err == nil && at.State != c.events*payloadBytes {
 						err = fmt.Errorf("a state of %d bytes", at.State)
 					}
 					return err

@@ -19,7 +19,7 @@ func (b *bench) size(ctx context.Context, dir string) ([]workbench.Result, error
 	if err != nil {
 		return nil, err
 	}
-	results := []workbench.Result{{Name: "a raw event on disk", Unit: "bytes", Value: bytes, Goal: 120, Most: true}}
+	results := []workbench.Result{{Name: "a raw event on disk", Unit: "bytes", Value: bytes, Goal: 40, Most: true}}
 	years, err := b.years(ctx, filepath.Join(dir, "years"))
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package eventbench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -23,34 +24,24 @@ const (
 	feeders         = 16
 )
 
+// The aggregates that are loaded.
+var (
+	thousand = eventstore.ID{Type: "bench", ID: "loaded"} // with a snapshot at snapshotAt
+	long     = eventstore.ID{Type: "bench", ID: "long"}
+)
+
+// lengthOf folds the size of payloads. Its snapshots have a version.
+var lengthOf = eventstore.Fold[int]{Version: 1, Apply: func(n int, e eventstore.Event) (int, error) { return n + len(e.Payload), nil }}
+
 // loads measures loading the state of an aggregate of a thousand events, from its events and from a
 // snapshot, and of one of a hundred thousand.
 func (b *bench) loads(ctx context.Context, dir string) (all []workbench.Result, err error) {
 	err = b.on(ctx, dir, eventstore.Options{}, func(s *opened) error {
-		id := eventstore.ID{Type: "bench", ID: "loaded"}
-		length := eventstore.Fold[int]{Version: 1, Apply: func(n int, e eventstore.Event) (int, error) { return n + len(e.Payload), nil }}
-		for version := int64(0); version < streamLength; version += 50 {
-			if version == snapshotAt {
-				at, err := eventstore.Load(ctx, s.events, id, length)
-				if err != nil {
-					return err
-				}
-				if _, err := eventstore.SaveSnapshot(ctx, s.events, length, at); err != nil {
-					return err
-				}
-			}
-			if _, err := s.events.Append(ctx, id, eventstore.Exact(version), some(50)); err != nil {
-				return err
-			}
+		if err := errors.Join(s.grow(ctx, thousand, streamLength), s.grow(ctx, long, longLength)); err != nil {
+			return err
 		}
-		plain, cached := length, length
+		plain, cached := lengthOf, lengthOf
 		plain.Version, cached.Cache = 0, eventstore.NewCache[int](1)
-		long := eventstore.ID{Type: "bench", ID: "long"}
-		for version := int64(0); version < longLength; version += 50 {
-			if _, err := s.events.Append(ctx, long, eventstore.Exact(version), some(50)); err != nil {
-				return err
-			}
-		}
 		for _, c := range []struct {
 			what   string
 			id     eventstore.ID
@@ -58,8 +49,8 @@ func (b *bench) loads(ctx context.Context, dir string) (all []workbench.Result, 
 			fold   eventstore.Fold[int]
 			goal   float64
 		}{
-			{"load of an aggregate of 1,000 events", id, streamLength, plain, wantedLoads}, {"the same with a snapshot at 950", id, streamLength, length, wantedSnapshots},
-			{"the same from a cache", id, streamLength, cached, 0}, {"load of an aggregate of 100,000 events", long, longLength, plain, wantedLong},
+			{"load of an aggregate of 1,000 events", thousand, streamLength, plain, wantedLoads}, {"the same with a snapshot at 950", thousand, streamLength, lengthOf, wantedSnapshots},
+			{"the same from a cache", thousand, streamLength, cached, 0}, {"load of an aggregate of 100,000 events", long, longLength, plain, wantedLong},
 		} {
 			p, err := b.pace(ctx, 1, func(int) func(context.Context) error {
 				return func(ctx context.Context) error {
@@ -78,6 +69,26 @@ func (b *bench) loads(ctx context.Context, dir string) (all []workbench.Result, 
 		return nil
 	})
 	return all, err
+}
+
+// grow appends events to an aggregate, and saves a snapshot on the way.
+func (s *opened) grow(ctx context.Context, id eventstore.ID, events int64) error {
+	const together = 50
+	for version := int64(0); version < events; version += together {
+		if version == snapshotAt {
+			at, err := eventstore.Load(ctx, s.events, id, lengthOf)
+			if err != nil {
+				return err
+			}
+			if _, err := eventstore.SaveSnapshot(ctx, s.events, lengthOf, at); err != nil {
+				return err
+			}
+		}
+		if _, err := s.events.Append(ctx, id, eventstore.Exact(version), some(together)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // feed measures how fast appended events reach the feed, including the work of all folds, and how

@@ -18,7 +18,7 @@ const (
 	perSecond  = 1000
 	during     = 3 * time.Minute
 	visitDelay = 2 * time.Minute
-	goal       = 2.0 // write units per event
+	goal       = 0.15 // write units per event
 
 	// For functions that work in shifts, which run in real time. Shifts are shorter than at AWS.
 	liveDuring = 2 * time.Minute

@@ -20,7 +20,7 @@ const (
 	boardDevices    = 10_000
 	asked           = 300 // repetitions of each question
 
-	wantedRangeMS = 5
+	wantedRangeMS = 1
 	wantedBoardMS = 100
 )
 

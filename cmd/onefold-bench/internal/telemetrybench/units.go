@@ -16,7 +16,7 @@ import (
 
 const (
 	steadyDevices = 1000 // each sends once a minute
-	wantedUnits   = 1.25
+	wantedUnits   = 0.1
 )
 
 // Steady is the traffic of devices that send once a minute, evenly spread.

@@ -9,7 +9,7 @@ import (
 func TestRun(t *testing.T) {
 	o := Options{Events: 6000, Days: 30, Seed: 1, Dir: t.TempDir(), KeepBytes: 64 << 20, CPUSeconds: func() float64 { return 0 }}
 	first, err := Run(t.Context(), o)
-	if err != nil || first.FillSeconds <= 0 || len(first.Answers) != 4 || first.Events < 3000 {
+	if err != nil || first.FillSeconds <= 0 || len(first.Answers) != 5 || first.Events < 3000 {
 		t.Fatalf("%+v, %v", first, err)
 	}
 	again, err := Run(t.Context(), o)
@@ -21,7 +21,7 @@ func TestRun(t *testing.T) {
 			t.Errorf("%s: %d visits, and %d before", a.What, a.Visits, first.Answers[i].Visits)
 		}
 	}
-	for _, a := range first.Answers[1:3] {
+	for _, a := range first.Answers[1:4] {
 		if a.Visits != first.Answers[0].Visits {
 			t.Errorf("%s: %d visits, %d the first time", a.What, a.Visits, first.Answers[0].Visits)
 		}

@@ -38,12 +38,10 @@ func appendColumns(b []byte, d *columns) []byte {
 		e.column(d.one[of.Name])
 	}
 	e.uint(len(d.goals.count))
-	if len(d.goals.count) > 0 {
-		e.growing(d.goals.first)
-		e.column(&d.goals.goal)
-		e.ints(d.goals.count)
-		e.column(&d.goals.revenue)
-	}
+	e.growing(d.goals.first) // none without conversions
+	e.column(&d.goals.goal)
+	e.ints(d.goals.count)
+	e.column(&d.goals.revenue)
 	e.events(d)
 	return e.b
 }
@@ -60,11 +58,9 @@ func (e *encoder) events(d *columns) {
 		properties = int(d.properties.first[n-1])
 	}
 	e.uint(properties)
-	if properties > 0 {
-		e.growing(d.properties.first)
-		e.column(&d.properties.name)
-		e.column(&d.properties.value)
-	}
+	e.growing(d.properties.first) // none without properties
+	e.column(&d.properties.name)
+	e.column(&d.properties.value)
 	e.uint(len(d.scrolls))
 	for _, s := range d.scrolls {
 		e.uint(int(s.visit))
@@ -156,12 +152,13 @@ func readColumns(b []byte) (*columns, error) {
 		c := r.column(n)
 		d.one[of.Name] = &c
 	}
-	if goals := r.Count(); goals > 0 {
+	goals := r.Count()
+	if goals > 0 {
 		d.goals.first = r.growing(n+1, uint64(goals))
-		d.goals.goal = r.column(goals)
-		d.goals.count = r.ints(goals)
-		d.goals.revenue = r.column(goals)
 	}
+	d.goals.goal = r.column(goals)
+	d.goals.count = r.ints(goals)
+	d.goals.revenue = r.column(goals)
 	r.events(d, n, events)
 	if r.Failed() || r.More() || int(d.first[n]) != events {
 		return nil, errColumns
@@ -182,10 +179,11 @@ func (r *decoder) events(d *columns, visits, events int) {
 	default:
 		r.Fail()
 	}
-	if n := r.Count(); n > 0 {
-		d.properties.first = r.growing(events+1, uint64(n))
-		d.properties.name, d.properties.value = r.column(n), r.column(n)
+	properties := r.Count()
+	if properties > 0 {
+		d.properties.first = r.growing(events+1, uint64(properties))
 	}
+	d.properties.name, d.properties.value = r.column(properties), r.column(properties)
 	scrolls := r.Count()
 	d.scrolls = make([]scroll, 0, scrolls)
 	for range scrolls {

@@ -3,6 +3,7 @@ package resilient
 import (
 	"context"
 	"errors"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -58,10 +59,12 @@ type request struct {
 // do sends a request and returns the response. It waits for an unreachable store within
 // Options.Patience.
 func do[Out any](ctx context.Context, s *sender, r request, send func(context.Context) (*Out, error)) (*Out, error) {
-	for began := s.o.Clock(); ; {
-		out, err := try(ctx, s, r, send)
+	began := s.o.Clock()
+	for left := time.Duration(math.MaxInt64); ; { // the first try does not wait, whatever the patience
+		out, err := try(ctx, s, r, left, send)
 		wait, again := s.mayRetry(r, err)
-		if !again || s.o.Clock().Sub(began)+wait > s.o.Patience {
+		left = s.o.Patience - s.o.Clock().Sub(began) - wait
+		if !again || left < 0 {
 			return out, err
 		}
 		if s.o.Sleep(ctx, wait) != nil {
@@ -80,8 +83,8 @@ func (s *sender) mayRetry(r request, err error) (wait time.Duration, again bool)
 	return f.After, f.Err == nil || !r.once || neverSent(f.Err)
 }
 
-// try sends a request, with retries where reasonable.
-func try[Out any](ctx context.Context, s *sender, r request, send func(context.Context) (*Out, error)) (*Out, error) {
+// try sends a request, with retries where reasonable. It starts no retry once left has passed.
+func try[Out any](ctx context.Context, s *sender, r request, left time.Duration, send func(context.Context) (*Out, error)) (*Out, error) {
 	s.counts.requests.Add(1)
 	held, err := s.gate.enter(ctx, r.bytes)
 	if err != nil {
@@ -110,7 +113,7 @@ func try[Out any](ctx context.Context, s *sender, r request, send func(context.C
 		}
 		last = err
 		wait := s.backoff(attempt)
-		if !s.again(r, became, err, attempt, s.o.Clock().Sub(began)+wait) {
+		if spent := s.o.Clock().Sub(began) + wait; spent > left || !s.again(r, became, err, attempt, spent) {
 			s.counts.failures.Add(1)
 			return nil, s.failure(became, err)
 		}

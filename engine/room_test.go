@@ -243,3 +243,33 @@ func TestOpenOnFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A database on a disk without a free byte can be closed: the end of the log does not fit, which is not
+// a failure, because all that was acknowledged is in the log.
+func TestCloseOnFullDisk(t *testing.T) {
+	mem := vfs.NewMem()
+	fs := enginetest.NewDisk(mem)
+	mem.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 900 * mb, TotalBytes: 1000 * mb})
+	open := func() *engine.DB {
+		return must[*engine.DB](t)(engine.Open("data", engine.Options{FS: fs, TTLInterval: -1, OnFatal: func(err error) { t.Error(err) }}))
+	}
+	db := open()
+	must[*dynamodb.CreateTableOutput](t)(db.CreateTable(context.Background(), tableInput("table")))
+	for n := range 3 {
+		putItem(t, db, "table", item{"pk": str("p"), "sk": str(fmt.Sprint(n))})
+		mem.TestingSetDiskUsage(vfs.DiskUsage{TotalBytes: 1000 * mb})
+		fs.Break(enginetest.Full, 1)
+		if err := db.Close(); err != nil {
+			t.Errorf("closed on a full disk: %v", err)
+		}
+		fs.Heal()
+		mem.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 900 * mb, TotalBytes: 1000 * mb})
+		db = open()
+		if got := scanAll(t, db, "table", ""); len(got) != n+1 {
+			t.Errorf("%d items, want %d", len(got), n+1)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+}

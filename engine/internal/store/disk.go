@@ -24,6 +24,8 @@ var ErrFatal = errors.New("engine: the disk failed")
 //
 //   - If a row file does not fit on the disk (ENOSPC), the flush or compaction fails and Pebble
 //     repeats it. Until one succeeds, the store accepts no writes.
+//   - If the end of the log does not fit while the store is being closed, the disk is dead, but
+//     nobody is notified: all that was acknowledged is in the log, as after a crash.
 //   - Any other failed write to a file of the store is fatal: the caller is notified, and the disk
 //     is dead.
 //
@@ -35,15 +37,17 @@ type disk struct {
 	room    *room
 	onFatal func(error) // called once, in the goroutine that got the error
 	opened  atomic.Bool // the store is open; before that, fatal errors are returned by Open
+	closing atomic.Bool // the store is being closed, and all writes to it have ended
 
-	once  sync.Once
-	dead  atomic.Pointer[error]
-	after *vfs.MemFS // receives writes after death
-	over  chan struct{}
-	end   func()      // closes over, at death or when the store is closed
-	ops   operations  // writes in progress
-	held  atomic.Bool // Pebble makes writers wait for row files
-	stuck int         // checks at which held was set while row files could not be written; used by watch only
+	once    sync.Once
+	dead    atomic.Pointer[error]
+	unended bool       // it died because the end of the log did not fit; valid once dead is set
+	after   *vfs.MemFS // receives writes after death
+	over    chan struct{}
+	end     func()      // closes over, at death or when the store is closed
+	ops     operations  // writes in progress
+	held    atomic.Bool // Pebble makes writers wait for row files
+	stuck   int         // checks at which held was set while row files could not be written; used by watch only
 
 	syncs  latency // of the log
 	stalls stalls
@@ -67,9 +71,10 @@ func (d *disk) failure() error {
 func (d *disk) fail(cause error) {
 	d.once.Do(func() {
 		err := fmt.Errorf("%w: %w", ErrFatal, cause)
+		d.unended = d.closing.Load() && vfs.IsNoSpaceError(cause)
 		d.dead.Store(&err)
 		d.end()
-		if d.opened.Load() {
+		if d.opened.Load() && !d.unended {
 			d.onFatal(err)
 		}
 	})

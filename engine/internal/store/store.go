@@ -169,13 +169,18 @@ func (s *Store) LogData(data []byte, o *pebble.WriteOptions) error {
 	return cmp.Or(s.DB.LogData(data, o), s.Failure())
 }
 
-// Close closes the store. Failure to write the seal is not an error: the files are then as after a
-// crash. But it is an error if the log or manifest cannot be read as written: row.ErrCorrupt.
+// Close closes the store, to which all writes have ended. If the disk has no room for the end of the
+// log or the seal, that is not an error: the files are then as after a crash. But it is an error if the log or manifest cannot be read as written: row.ErrCorrupt.
 func (s *Store) Close() error {
 	s.save()
 	s.disk.end()
+	s.disk.closing.Store(true)
 	err := s.DB.Close()
 	s.work.Wait()
+	if s.Failure() != nil && s.disk.unended {
+		s.warn("engine: store: the disk is full, so the log has no end; its entries are read when the database is opened again")
+		return s.lock.Close()
+	}
 	if failed := s.Failure(); failed != nil || err != nil {
 		return errors.Join(cmp.Or(failed, err), s.lock.Close())
 	}

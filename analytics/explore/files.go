@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -39,10 +39,12 @@ type fileOf struct {
 }
 
 const (
-	fileSuffix = ".columns"
-	keyFile    = "key" // of the hashes of users
-	fileFormat = 1
-	useEvery   = 24 * time.Hour // how precisely the last use is recorded in the file's time
+	daysFolder  = "days" // one folder for each site, which are apart from other files
+	fileSuffix  = ".columns"
+	draftPrefix = "draft-" // of unfinished files
+	keyFile     = "key"    // of the hashes of users
+	fileFormat  = 1
+	useEvery    = 24 * time.Hour // how precisely the last use is recorded in the file's time
 
 	// maxDayBytes limits the decoded columns of a day.
 	maxDayBytes = 1 << 30
@@ -58,6 +60,7 @@ type fileHead struct {
 	Users  uint64 // check of the key of users
 	Of     fingerprint
 	Length uint64 // of the decoded columns
+	Sum    uint64 // checksum of what is before it and of what follows
 }
 
 // openUserKey reads the key of a directory's users, or makes one. Files made with another are not
@@ -76,8 +79,9 @@ func openUserKey(path string) (k userKey, err error) {
 
 // FilesOptions limit the files of a directory. The zero value has good defaults.
 type FilesOptions struct {
-	Bytes  int64       // total size; default 1 GiB, about 80 million events
+	Bytes  int64       // total size; default 1 GiB, about 100 million events
 	Room   func() bool // whether the disk has room for another file; default: it has
+	Full   func() bool // whether the disk is so full that all files must go; default: it is not
 	Report func(error) // told of problems with files, which cost only time; default: nobody
 }
 
@@ -88,6 +92,9 @@ func (o *FilesOptions) defaults() {
 	if o.Room == nil {
 		o.Room = func() bool { return true }
 	}
+	if o.Full == nil {
+		o.Full = func() bool { return false }
+	}
 	if o.Report == nil {
 		o.Report = func(error) {}
 	}
@@ -97,23 +104,23 @@ func (o *FilesOptions) defaults() {
 func OpenFiles(dir string, o FilesOptions) (*Files, error) {
 	o.defaults()
 	f := &Files{dir: dir, o: o, of: map[string]map[dayKey]*fileOf{}}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, daysFolder), 0o700); err != nil {
 		return nil, fmt.Errorf("explore: columns: %w", err)
 	}
 	var err error
 	if f.users, err = openUserKey(filepath.Join(dir, keyFile)); err != nil {
 		return nil, fmt.Errorf("explore: columns: %w", err)
 	}
-	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	err = filepath.WalkDir(filepath.Join(dir, daysFolder), func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
-		key, ok := f.keyOf(path)
-		if path == filepath.Join(dir, keyFile) {
-			return nil
+		if strings.HasPrefix(e.Name(), draftPrefix) {
+			return os.Remove(path)
 		}
+		key, ok := f.keyOf(path)
 		if !ok {
-			return os.Remove(path) // an unfinished file
+			return nil
 		}
 		info, err := e.Info()
 		if err != nil {
@@ -129,7 +136,7 @@ func OpenFiles(dir string, o FilesOptions) (*Files, error) {
 }
 
 func (f *Files) path(key dayKey) string {
-	return filepath.Join(f.dir, key.site, fmt.Sprintf("%d-%d%s", key.from, key.to, fileSuffix))
+	return filepath.Join(f.dir, daysFolder, key.site, fmt.Sprintf("%d-%d%s", key.from, key.to, fileSuffix))
 }
 
 // keyOf returns the key in a path.
@@ -203,13 +210,22 @@ func (f *Files) read(key dayKey) (head fileHead, packed []byte, err error) {
 		return head, nil, err
 	}
 	n, err := binary.Decode(b, binary.LittleEndian, &head)
-	if err == nil && (head.Magic != fileMagic || head.Users != f.users.check() || head.Length > maxDayBytes) {
+	if err == nil && (head.Magic != fileMagic || head.Users != f.users.check() || head.Sum != sumOf(b[:n], b[n:]) || head.Length > maxDayBytes) {
 		err = errColumns
 	}
 	if err != nil {
 		return head, nil, err
 	}
 	return head, b[n:], nil
+}
+
+// sumOf returns the checksum of a file: of its head, apart from the checksum at its end, and of what
+// follows.
+func sumOf(head, packed []byte) uint64 {
+	sum := xxhash.New()
+	_, _ = sum.Write(head[:len(head)-8]) // never fails
+	_, _ = sum.Write(packed)
+	return sum.Sum64()
 }
 
 // use records that the columns of a day were current and were used.
@@ -265,7 +281,7 @@ func (f *Files) write(key dayKey, content []byte, file *fileOf, current func() b
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	draft, err := os.CreateTemp(filepath.Dir(path), "draft-*")
+	draft, err := os.CreateTemp(filepath.Dir(path), draftPrefix+"*")
 	if err != nil {
 		return err
 	}
@@ -317,6 +333,14 @@ func (f *Files) evict(bytes int64) error {
 		}
 	}
 	return nil
+}
+
+// clear removes all files.
+func (f *Files) clear() (err error) {
+	for _, key := range f.keys() {
+		err = errors.Join(err, f.remove(key))
+	}
+	return err
 }
 
 // full reports whether another file would replace one, or has no room on the disk.
@@ -378,16 +402,25 @@ func (f *Files) keys() (keys []dayKey) {
 // pack returns the content of a file.
 func (f *Files) pack(of fingerprint, d *columns) ([]byte, error) {
 	plain := appendColumns(nil, d)
-	var b bytes.Buffer
-	if err := binary.Write(&b, binary.LittleEndian, fileHead{fileMagic, f.users.check(), of, uint64(len(plain))}); err != nil {
-		return nil, err
-	}
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderCRC(true))
+	b, err := binary.Append(nil, binary.LittleEndian, fileHead{fileMagic, f.users.check(), of, uint64(len(plain)), 0})
 	if err != nil {
 		return nil, err
 	}
-	return z.EncodeAll(plain, b.Bytes()), z.Close()
+	n := len(b)
+	z, _ := packers.Get().(*zstd.Encoder)
+	defer packers.Put(z)
+	b = z.EncodeAll(plain, b)
+	binary.LittleEndian.PutUint64(b[n-8:], sumOf(b[:n], b[n:]))
+	return b, nil
 }
+
+var packers = sync.Pool{New: func() any {
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false)) // a file has its own checksum
+	if err != nil {
+		panic(err) // the options are constant
+	}
+	return z
+}}
 
 var unpackers = sync.Pool{New: func() any {
 	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxDayBytes), zstd.WithDecodeAllCapLimit(true))
@@ -397,14 +430,10 @@ var unpackers = sync.Pool{New: func() any {
 	return z
 }}
 
-// unpack returns the columns in a file. It never uses more than some times their length.
+// unpack returns the columns in a file whose checksum is right.
 func unpack(packed []byte, length uint64) (*columns, error) {
 	z, _ := unpackers.Get().(*zstd.Decoder)
 	defer unpackers.Put(z)
-	const mostRatio = 1000
-	if length > mostRatio*uint64(len(packed)) {
-		return nil, errColumns
-	}
 	b, err := z.DecodeAll(packed, make([]byte, 0, length))
 	if err != nil {
 		return nil, err

@@ -41,7 +41,7 @@ func (l *library) restart() {
 	l.must(err)
 	l.t = table.New(Watch(l.db), "shop", table.Options{Clock: l.now})
 	l.x = New(l.t, Options{Files: files})
-	l.k = &keeper{x: l.x, seen: map[dayKey]uint64{}, pace: func(context.Context, time.Time) {}}
+	l.k = &keeper{x: l.x, pace: func(context.Context, time.Time) {}}
 }
 
 // keep sweeps often enough that every quiet day has a file.
@@ -55,7 +55,7 @@ func (l *library) keep() {
 // names returns the days that have files, by their first hour in UTC.
 func (l *library) names() (names []string) {
 	l.Helper()
-	paths, err := filepath.Glob(filepath.Join(l.dir, "*", "*"))
+	paths, err := filepath.Glob(filepath.Join(l.dir, daysFolder, "*", "*"))
 	l.must(err)
 	for _, path := range paths {
 		key, ok := l.x.o.Files.keyOf(path)
@@ -140,7 +140,7 @@ func TestDamagedFiles(t *testing.T) {
 	in := report.Request{Site: "shop", From: "2026-05-05", To: "2026-05-10", By: analytics.ByPage}
 	l.same(l.x, in, firefox)
 	l.expect("05-06T00")
-	path, err := filepath.Glob(filepath.Join(l.dir, "*", "*"))
+	path, err := filepath.Glob(filepath.Join(l.dir, daysFolder, "*", "*"))
 	w.must(err)
 	whole, err := os.ReadFile(path[0])
 	w.must(err)
@@ -169,7 +169,7 @@ func TestDamagedFiles(t *testing.T) {
 	if reported < len(damages)*9/10 { // a changed fingerprint is that of other events
 		t.Errorf("%d of %d damages were reported", reported, len(damages))
 	}
-	w.must(os.WriteFile(filepath.Join(filepath.Dir(path[0]), "draft-1"), whole, 0o600))
+	w.must(os.WriteFile(filepath.Join(filepath.Dir(path[0]), draftPrefix+"1"), whole, 0o600))
 	l.restart()
 	l.expect("05-06T00")
 	w.must(os.Remove(filepath.Join(l.dir, keyFile)))
@@ -178,6 +178,50 @@ func TestDamagedFiles(t *testing.T) {
 	l.expect() // its users are numbers of another key
 	l.same(l.x, in, firefox)
 	l.expect("05-06T00")
+}
+
+// A day whose events cannot be read holds up neither other days nor other sites, and is read again only
+// once it has changed. A site may have the name of any file.
+func TestUnreadableDays(t *testing.T) {
+	w := newShop(t, "UTC", utc("2026-05-10T12:00"))
+	l := newLibrary(w, FilesOptions{})
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, id := range []string{"days", "key"} {
+		_, err := analytics.CreateSite(w.ctx, w.table, analytics.NewSite{ID: id, Shards: 1})
+		w.must(err)
+		w.site.SiteID = id
+		w.ingest(ofDays(random, 2*keptEvents, "2026-05-06", "2026-05-07")...)
+		w.rollUp()
+	}
+	for b, err := range analytics.EventsByTime.All(w.ctx, w.table, analytics.BlocksIn{SiteID: "days", From: analytics.FirstID(utc("2026-05-07T00:00")), To: analytics.FirstID(utc("2026-05-08T00:00")), Shards: []int{0}}) {
+		w.must(err)
+		b.Body = b.Body[:len(b.Body)/2]
+		w.must(analytics.Blocks.Put(w.ctx, w.table, &b))
+		break
+	}
+	w.must(os.WriteFile(filepath.Join(l.dir, daysFolder, "notes.txt"), nil, 0o600))
+	failed := 0
+	for range 5 {
+		if err := l.k.sweep(l.ctx, false); err != nil {
+			failed++
+		}
+	}
+	if failed != 1 {
+		t.Errorf("%d of five sweeps failed", failed)
+	}
+	l.restart()
+	if got := l.x.o.Files.keys(); len(got) != 3 {
+		t.Errorf("files of %v", got)
+	}
+	if _, err := os.Stat(filepath.Join(l.dir, daysFolder, "notes.txt")); err != nil {
+		t.Error(err)
+	}
+	l.o.Full = func() bool { return true }
+	l.restart()
+	l.must(l.k.sweep(l.ctx, true))
+	if got := l.x.o.Files.keys(); len(got) != 0 {
+		t.Errorf("on a full disk there are files of %v", got)
+	}
 }
 
 // Files take at most the bytes that they may. Those that were not used for the longest time go first.

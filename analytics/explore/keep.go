@@ -56,15 +56,15 @@ func (s *scan) columns(ctx context.Context, day string, key dayKey, version uint
 	return d, nil
 }
 
-// Keep stores the columns of completed days in files, so that the first question about them need
-// not decode their events, until ctx ends. It works slowly, beside questions, and leaves out days that
-// are still changing. At first it removes files of events that have changed since they were made.
-// Errors are passed to report.
+// Keep writes the columns of completed days to files until ctx ends. A question about a past day then
+// reads its file instead of decoding its events. Keep leaves most of the processor to questions, and
+// skips days whose events are still changing. When it starts, it deletes files whose events have
+// changed. Errors are passed to report.
 func (x *Explorer) Keep(ctx context.Context, report func(error)) {
 	if x.o.Files == nil {
 		return
 	}
-	k := keeper{x: x, seen: map[dayKey]uint64{}, pace: rest}
+	k := keeper{x: x, pace: rest}
 	turn := time.NewTicker(keepEvery)
 	defer turn.Stop()
 	for first := true; ; first = false {
@@ -94,56 +94,66 @@ func rest(ctx context.Context, began time.Time) {
 // keeper makes the files of days.
 type keeper struct {
 	x    *Explorer
-	seen map[dayKey]uint64 // versions of days without a file at the last sweep
+	seen map[dayKey]sighting // days without a file at the last sweep
 	pace func(ctx context.Context, began time.Time)
 }
 
-// sweep makes the files of days that have not changed since the last sweep.
-func (k *keeper) sweep(ctx context.Context, check bool) error {
-	if check {
-		if err := k.check(ctx); err != nil {
-			return err
-		}
+// sighting is what a sweep knows of a day without a file.
+type sighting struct {
+	version uint64
+	settled bool // nothing more is to be done at this version
+}
+
+// sweep makes the files of days that have not changed since the last sweep. What fails concerns one
+// day, is tried again only once its events have changed, and does not hold up the others.
+func (k *keeper) sweep(ctx context.Context, check bool) (failed error) {
+	if k.x.o.Files.o.Full() {
+		return k.x.o.Files.clear()
 	}
-	seen := map[dayKey]uint64{}
+	if check {
+		failed = k.check(ctx)
+	}
+	seen := map[dayKey]sighting{}
 	for site, err := range analytics.EverySite(ctx, k.x.t, "") {
 		if err != nil {
-			return err
+			return errors.Join(failed, err)
 		}
 		if !site.DeletedAt.IsZero() {
 			continue
 		}
 		if err := k.keepSite(ctx, &site, seen); err != nil {
-			return fmt.Errorf("site %s: %w", site.SiteID, err)
+			failed = errors.Join(failed, fmt.Errorf("site %s: %w", site.SiteID, err))
+		}
+		if ctx.Err() != nil {
+			return failed
 		}
 	}
 	k.seen = seen
-	return nil
+	return failed
 }
 
 // check removes the files whose events have changed, or whose site is gone.
-func (k *keeper) check(ctx context.Context) error {
-	files := k.x.o.Files
+func (k *keeper) check(ctx context.Context) (failed error) {
 	sites := map[string]*analytics.Site{}
-	for _, key := range files.keys() {
+	for _, key := range k.x.o.Files.keys() {
 		began := time.Now()
 		site, known := sites[key.site]
 		if !known {
 			s, err := analytics.GetSite(ctx, k.x.t, key.site)
 			if err != nil && !errors.Is(err, table.ErrNotFound) {
-				return err
+				return errors.Join(failed, err)
 			}
 			if err == nil {
 				site = &s
 			}
 			sites[key.site] = site
 		}
-		if err := k.checkFile(ctx, site, key); err != nil {
-			return err
+		failed = errors.Join(failed, k.checkFile(ctx, site, key))
+		if k.pace(ctx, began); ctx.Err() != nil {
+			return failed
 		}
-		k.pace(ctx, began)
 	}
-	return nil
+	return failed
 }
 
 // checkFile checks the file of a day. A site of nil is gone.
@@ -162,92 +172,109 @@ func (k *keeper) checkFile(ctx context.Context, site *analytics.Site, key dayKey
 	return nil
 }
 
-// keepSite makes the files of a site, the latest days first, and notes the versions of days without.
-func (k *keeper) keepSite(ctx context.Context, site *analytics.Site, seen map[dayKey]uint64) error {
+// keepSite makes the files of a site, the latest days first.
+func (k *keeper) keepSite(ctx context.Context, site *analytics.Site, seen map[dayKey]sighting) error {
 	first, last, err := analytics.Extent(ctx, k.x.t, site)
-	if err != nil || first == "" {
-		return err
-	}
-	s, err := k.x.siteOf(ctx, Range{site.SiteID, last, last})
 	if err != nil {
 		return err
 	}
-	first = max(first, calendar.ShiftDay(last, 1-maxDays))
-	of, err := s.statistics(ctx, first, last)
-	if err != nil {
+	s := &scan{x: k.x, readers: 1, most: k.x.o.Events, site: *site}
+	if s.cal, err = calendar.LoadZone(site.TimeZone); err != nil {
 		return err
 	}
-	if err := s.divide(ctx, calendar.Days(first, last)); err != nil {
-		return err
+	if first != "" {
+		first = max(first, calendar.ShiftDay(last, 1-maxDays))
+		if err := s.divide(ctx, calendar.Days(first, last)); err != nil {
+			return err
+		}
 	}
 	if err := k.expire(s, first); err != nil {
 		return err
 	}
-	for i := len(s.days) - 1; i >= 0 && !k.x.o.Files.full(); i-- {
-		day := s.days[i]
-		if _, archived := s.archived[day]; archived || of[day].pageViews+of[day].events < keptEvents {
-			continue
-		}
-		if err := k.keepDay(ctx, s, day, seen); err != nil {
-			return fmt.Errorf("%s: %w", day, err)
-		}
+	days, err := k.due(s, seen)
+	if err != nil || len(days) == 0 {
+		return err
 	}
-	return nil
-}
-
-// expire removes the files of days whose events have expired, at least some of them.
-func (k *keeper) expire(s *scan, first string) error {
-	for _, key := range k.x.o.Files.keys() {
-		day := s.cal.Day(time.Unix(key.from, 0))
-		if _, lost := slices.BinarySearch(s.lost, day); key.site == s.site.SiteID && (lost || day < first) {
-			if err := k.x.o.Files.remove(key); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// keepDay makes the file of a day, unless it has one or is still changing.
-func (k *keeper) keepDay(ctx context.Context, s *scan, day string, seen map[dayKey]uint64) error {
-	from, to, err := s.cal.Bounds(day)
+	of, err := s.statistics(ctx, days[len(days)-1].name, days[0].name)
 	if err != nil {
 		return err
 	}
-	key := keyOf(s.site.SiteID, from, to)
-	version := k.x.watched.version(s.site.SiteID, from, to)
-	if has, err := k.hasFile(ctx, s, key, version); has || err != nil || k.x.t.Now().Before(to.Add(keptAfter)) {
-		return err
+	var failed error
+	for _, day := range days {
+		if k.x.o.Files.full() || ctx.Err() != nil {
+			break
+		}
+		if events := of[day.name].pageViews + of[day.name].events; events >= keptEvents {
+			failed = errors.Join(failed, k.keepDay(ctx, s, day))
+		}
+		seen[day.key] = sighting{day.version, true}
 	}
-	before, waited := k.seen[key]
-	seen[key] = version
-	if !waited || before != version {
-		return nil
+	return failed
+}
+
+// expire removes the files of a site's days before the first, which is "" if there is none, and of
+// days whose events have expired, at least some of them.
+func (k *keeper) expire(s *scan, first string) (failed error) {
+	for _, key := range k.x.o.Files.keys() {
+		if key.site != s.site.SiteID {
+			continue
+		}
+		day := s.cal.Day(time.Unix(key.from, 0))
+		if _, lost := slices.BinarySearch(s.lost, day); lost || first == "" || day < first {
+			failed = errors.Join(failed, k.x.o.Files.remove(key))
+		}
 	}
-	release, err := k.x.shelf.claim(ctx, key)
+	return failed
+}
+
+// dueDay is a day whose file is to be made.
+type dueDay struct {
+	name    string
+	key     dayKey
+	version uint64
+}
+
+// due returns the days, the latest first, that have no current file, are over, have not changed since
+// the last sweep and are not settled. It notes the others without a file.
+func (k *keeper) due(s *scan, seen map[dayKey]sighting) (days []dueDay, err error) {
+	for _, name := range slices.Backward(s.days) {
+		from, to, err := s.cal.Bounds(name)
+		if err != nil {
+			return nil, err
+		}
+		key := keyOf(s.site.SiteID, from, to)
+		version := k.x.watched.version(s.site.SiteID, from, to)
+		_, archived := s.archived[name]
+		_, current := k.x.o.Files.has(key, version)
+		if archived || current || k.x.t.Now().Before(to.Add(keptAfter)) {
+			continue
+		}
+		last, known := k.seen[key]
+		if known && last.version == version && !last.settled {
+			days = append(days, dueDay{name, key, version})
+			continue
+		}
+		seen[key] = sighting{version, known && last.version == version}
+	}
+	return days, nil
+}
+
+// keepDay makes the file of a day, unless it has one of these events.
+func (k *keeper) keepDay(ctx context.Context, s *scan, day dueDay) error {
+	release, err := k.x.shelf.claim(ctx, day.key)
 	if err != nil {
 		return err
 	}
 	defer release()
 	began := time.Now()
 	s.left.Store(int64(k.x.o.Events))
-	_, err = s.columns(ctx, day, key, version)
+	_, err = s.columns(ctx, day.name, day.key, day.version)
 	k.pace(ctx, began)
 	if errors.Is(err, ErrTooMuch) {
 		return nil
 	}
-	return err
-}
-
-// hasFile reports whether a day has a file of its events, and removes one of others.
-func (k *keeper) hasFile(ctx context.Context, s *scan, key dayKey, version uint64) (bool, error) {
-	has, checked := k.x.o.Files.has(key, version)
-	if !has || checked {
-		return has, nil
+	if err != nil {
+		return fmt.Errorf("%s: %w", day.name, err)
 	}
-	if err := k.checkFile(ctx, &s.site, key); err != nil {
-		return false, err
-	}
-	has, _ = k.x.o.Files.has(key, version)
-	return has, nil
+	return nil
 }

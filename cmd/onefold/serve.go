@@ -318,7 +318,10 @@ func (c *listenFlags) apply(o *server.Options, s *store, data string, logger *sl
 	}
 	o.TryWrite, o.Collectors = s.Engine.Probe, append(o.Collectors, gauges.Engine(s.Engine)...)
 	o.Analytics.Columns, err = explore.OpenFiles(data+".columns", explore.FilesOptions{
-		Room: func() bool { space := s.Engine.DiskSpace(); return !space.Full && (!space.Known || space.Free > 2*space.Reserve) },
+		Room: func() bool {
+			space := s.Engine.DiskSpace()
+			return !space.Full && (!space.Known || space.Free > 2*space.Reserve)
+		},
 		Full: func() bool { return s.Engine.DiskSpace().Full },
 		Report: func(err error) {
 			logger.Warn("a file of columns cannot be used; its day is read from the events", "error", err)

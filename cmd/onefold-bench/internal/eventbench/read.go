@@ -15,7 +15,7 @@ import (
 
 const (
 	wantedLoads     = 2_500
-	wantedLong      = 33 // a load within 30 ms
+	wantedLong      = 1000.0 / 30 // a load within 30 ms
 	longLength      = 100_000
 	wantedSnapshots = 10_000
 	wantedFeed      = 50_000

@@ -122,8 +122,13 @@ func (r *Result) session(ctx context.Context, o Options, questions func(pages []
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	var problems []error
-	files, err := explore.OpenFiles(o.columns(), explore.FilesOptions{Report: func(err error) { problems = append(problems, err) }})
+	problems := make(chan error, 1) // the first of them
+	files, err := explore.OpenFiles(o.columns(), explore.FilesOptions{Report: func(err error) {
+		select {
+		case problems <- err:
+		default:
+		}
+	}})
 	if err != nil {
 		return err
 	}
@@ -142,7 +147,12 @@ func (r *Result) session(ctx context.Context, o Options, questions func(pages []
 			return fmt.Errorf("%s: %w", a.what, err)
 		}
 	}
-	return errors.Join(problems...)
+	select {
+	case err := <-problems:
+		return err
+	default:
+		return nil
+	}
 }
 
 // popular returns the most viewed pages of the first day.

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { askView, formatFilter, parseFilter, periodsFor, rangeDays, readView, toggleValue, withView } from './view'
+import { askView, formatFilter, negate, parseFilter, periodsFor, rangeDays, readView, toggleValue, withView } from './view'
 
 const today = '2026-03-31'
 
@@ -18,6 +18,14 @@ describe('filters', () => {
   test('what is no filter is none', () => {
     for (const text of ['', 'country', 'country:like:x', ':is:x']) expect(parseFilter(text)).toBeNull()
   })
+  test.each([
+    ['country:is:DE', 'country:is_not:DE'], ['page:contains:/a', 'page:contains_not:/a'], ['prop:a.did:is:b', 'prop:a.did:is_not:b'],
+    ['user.did.2-5.30d:event:is:order', 'user.did_not.2-5.30d:event:is:order'], ['visit.did:page:matches:/a**', 'visit.did_not:page:matches:/a**'],
+  ])('%s is the opposite of %s', (one, other) => {
+    expect(formatFilter(negate(parseFilter(one)!)!)).toBe(other)
+    expect(formatFilter(negate(parseFilter(other)!)!)).toBe(one)
+  })
+  test('matches has no opposite', () => expect(negate(parseFilter('page:matches:/a')!)).toBeUndefined())
   test('a value is added, then taken away', () => {
     const one = toggleValue([], 'country', 'is', 'DE')
     const two = toggleValue(one, 'country', 'is', 'FR')

@@ -119,6 +119,16 @@ export const formatFilter = (f: Filter) => `${f.dimension}:${f.op}:${f.values.ma
 
 export const describeFilter = (f: Filter) => `${dimensionLabel(f.dimension)} ${OPS[f.op]} ${f.values.map((v) => valueLabel(f.dimension, v)).join(' or ')}`
 
+const OPPOSITES: Partial<Record<Op, Op>> = { is: 'is_not', is_not: 'is', contains: 'contains_not', contains_not: 'contains' }
+
+// negate returns the filter of all other visits. A behavioral filter is negated by did_not, not by its operator.
+export function negate(f: Filter): Filter | undefined {
+  const did = /^(\w+\.did)(_not)?(.*)$/.exec(f.dimension)
+  if (did) return { ...f, dimension: did[1] + (did[2] ? '' : '_not') + did[3] }
+  const op = OPPOSITES[f.op]
+  return op && { ...f, op }
+}
+
 // parseFilter reads dimension:op:value|value. A dimension may hold colons itself, as prop:NAME does.
 export function parseFilter(text: string): Filter | null {
   const m = /^(.+?):(is|is_not|contains|contains_not|matches):([^]*)$/.exec(text)

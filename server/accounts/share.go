@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -151,6 +152,17 @@ func (s *Store) Shares(ctx context.Context, site string) ([]Share, error) {
 		return nil, fmt.Errorf("accounts: shares: %w", err)
 	}
 	return shares, nil
+}
+
+// ShowingOnly returns the names of the shares that show only a segment, or their IDs if they have none.
+func ShowingOnly(segmentID string, shares []Share) []string {
+	names := []string{}
+	for i := range shares {
+		if of := shares[i].Segment; of != nil && of.ID == segmentID {
+			names = append(names, cmp.Or(shares[i].Name, shares[i].ShareID))
+		}
+	}
+	return names
 }
 
 // RevokeShare deletes a share of a site and returns it. Its open sessions end. Errors:

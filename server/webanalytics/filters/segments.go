@@ -109,7 +109,11 @@ func (s *Filters) addSegment(ctx context.Context, in *newSegmentRequest) (*segme
 	if created {
 		s.mw.RecordChange(ctx, accounts.Entry{Actor: actor, Action: "segment.create", Site: in.Site, Subject: stored.SegmentID}, nil, settingsOfSegment(&stored))
 	}
-	return s.segmentAnswer(ctx, &stored)
+	shares, err := s.mw.Accounts.Shares(ctx, in.Site)
+	if err != nil {
+		return nil, s.mw.Error(ctx, err)
+	}
+	return &segmentAnswer{describeSegment(&stored, shares)}, nil
 }
 
 func (s *Filters) updateSegment(ctx context.Context, in *updateSegmentRequest) (*segmentAnswer, error) {
@@ -131,7 +135,7 @@ func (s *Filters) updateSegment(ctx context.Context, in *updateSegmentRequest) (
 	if !after.Same(&before) {
 		s.mw.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "segment.update", Site: in.Site, Subject: in.ID}, settingsOfSegment(&before), settingsOfSegment(&after))
 	}
-	return s.segmentAnswer(ctx, &after)
+	return &segmentAnswer{describeSegment(&after, shares)}, nil
 }
 
 func (s *Filters) deleteSegment(ctx context.Context, in *SegmentPath) (*struct{}, error) {
@@ -150,14 +154,6 @@ func (s *Filters) deleteSegment(ctx context.Context, in *SegmentPath) (*struct{}
 	return nil, nil
 }
 
-func (s *Filters) segmentAnswer(ctx context.Context, g *segments.Segment) (*segmentAnswer, error) {
-	shares, err := s.mw.Accounts.Shares(ctx, g.SiteID)
-	if err != nil {
-		return nil, s.mw.Error(ctx, err)
-	}
-	return &segmentAnswer{describeSegment(g, shares)}, nil
-}
-
 func (b *SegmentSettings) apply(g *segments.Segment) {
 	g.Name, g.Description, g.Filters = b.Name, b.Description, slices.Clone(b.Filters)
 }
@@ -167,28 +163,13 @@ func settingsOfSegment(g *segments.Segment) SegmentSettings {
 }
 
 func describeSegment(g *segments.Segment, shares []accounts.Share) segmentBody {
-	return segmentBody{ID: g.SegmentID, SegmentSettings: settingsOfSegment(g), Owner: g.Owner, Created: g.Created, Changed: g.Changed, Shares: sharesOf(g.SegmentID, shares)}
-}
-
-// sharesOf returns the names of the shares that are restricted to a segment.
-func sharesOf(segmentID string, shares []accounts.Share) []string {
-	names := []string{}
-	for i := range shares {
-		if sh := &shares[i]; sh.Segment != nil && sh.Segment.ID == segmentID {
-			name := sh.Name
-			if name == "" {
-				name = sh.ShareID
-			}
-			names = append(names, name)
-		}
-	}
-	return names
+	return segmentBody{ID: g.SegmentID, SegmentSettings: settingsOfSegment(g), Owner: g.Owner, Created: g.Created, Changed: g.Changed, Shares: accounts.ShowingOnly(g.SegmentID, shares)}
 }
 
 // inUse rejects a change of a segment's filters while shares show only this segment. They would keep
 // their filters, so that segment and link would differ without anybody noticing.
 func inUse(segmentID string, shares []accounts.Share) error {
-	names := sharesOf(segmentID, shares)
+	names := accounts.ShowingOnly(segmentID, shares)
 	if len(names) == 0 {
 		return nil
 	}

@@ -173,10 +173,8 @@ func checkUnshared(ctx context.Context, t *table.Table, of *segments.Segment) er
 	if err != nil {
 		return err
 	}
-	for i := range shares {
-		if only := shares[i].Segment; only != nil && only.ID == of.SegmentID {
-			return fmt.Errorf("segment_in_use: the shared link %q shows only this segment; revoke it first, in the dashboard under Settings, Sharing", shares[i].Name)
-		}
+	if names := accounts.ShowingOnly(of.SegmentID, shares); len(names) > 0 {
+		return fmt.Errorf("segment_in_use: the shared link %q shows only this segment; revoke it first, in the dashboard under Settings, Sharing", names[0])
 	}
 	return nil
 }

@@ -32,8 +32,8 @@ const (
 	maxFilters    = 20
 	maxValues     = 100
 	maxValueBytes = 512
-	maxSegments   = 10 // named by one filter
-	maxApplied    = 25 // filters of a question: those of the caller, and a restriction
+	maxSegments   = 10             // named by one filter
+	maxApplied    = maxFilters + 1 // of a question: the caller's, and one for what the caller is restricted to
 )
 
 // Filter selects visits by their values of a dimension. A visit has one value of most dimensions,
@@ -61,8 +61,11 @@ func ParseFilter(text string) (Filter, error) {
 	return f, f.check()
 }
 
-// ParseFilters parses filters, all of which a visit must match. Errors: ErrQuestion.
+// ParseFilters parses at most 20 filters, all of which a visit must match. Errors: ErrQuestion.
 func ParseFilters(texts []string) ([]Filter, error) {
+	if len(texts) > maxFilters {
+		return nil, fmt.Errorf("%w: at most %d filters", ErrQuestion, maxFilters)
+	}
 	var all []Filter
 	for _, text := range texts {
 		f, err := ParseFilter(text)

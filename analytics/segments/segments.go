@@ -104,7 +104,7 @@ func find(all []Segment, idOrName string) (Segment, error) {
 			return all[i], nil
 		}
 	}
-	return Segment{}, fmt.Errorf("%w: %.80q; names are listed by GET …/segments and onefold segment list", ErrUnknown, idOrName)
+	return Segment{}, fmt.Errorf("%w: %.80q", ErrUnknown, idOrName)
 }
 
 // Create stores a segment and reports whether it is new: a repeated call with the same name, filters

@@ -8,6 +8,7 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/explore"
 	"github.com/onefold/onefold/analytics/segments"
+	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
 )
 
 type attributionCommand struct {
@@ -60,7 +61,7 @@ func (c *attributionCommand) Run(ctx context.Context, std streams, g *globals) e
 		}
 		from, to, err := analytics.RecentDays(ctx, s.table, c.Site, c.From, c.To, lastDays)
 		if err != nil {
-			return siteError(c.Site, err)
+			return cmdenv.SiteError(c.Site, err)
 		}
 		filters, err := explore.ParseFilters(c.Filter)
 		if err == nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/cmd/internal/logimport"
 	"github.com/onefold/onefold/cmd/internal/terminal"
+	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
 	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/internal/tail"
@@ -103,7 +104,7 @@ func (f *followFlags) services(ctx context.Context, s *store, g *globals, logs i
 			return nil, fmt.Errorf("--follow %s: use SITE=FILE, such as blog=/var/log/nginx/access.log", text)
 		}
 		if _, err := analytics.GetSite(ctx, s.table, site); err != nil && !dynamo.IsUnavailable(err) { // if unavailable, events of an unknown site are rejected later
-			return nil, siteError(site, err)
+			return nil, cmdenv.SiteError(site, err)
 		}
 		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 			return nil, fmt.Errorf("--follow %s: it is not a regular file", text)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/imported"
+	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
 	"github.com/onefold/onefold/table"
 )
 
@@ -24,7 +25,7 @@ type importsList struct {
 func (c *importsList) Run(ctx context.Context, std streams, g *globals) error {
 	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
 		if _, err := analytics.GetSite(ctx, s.table, c.Site); err != nil {
-			return siteError(c.Site, err)
+			return cmdenv.SiteError(c.Site, err)
 		}
 		all, err := imported.ImportsOfSite.Collect(ctx, s.table, imported.SiteIn{SiteID: c.Site})
 		if err != nil {
@@ -52,7 +53,7 @@ type importsDelete struct {
 func (c *importsDelete) Run(ctx context.Context, std streams, g *globals) error {
 	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
 		if _, err := analytics.GetSite(ctx, s.table, c.Site); err != nil {
-			return siteError(c.Site, err)
+			return cmdenv.SiteError(c.Site, err)
 		}
 		err := imported.Delete(ctx, s.table, imported.ImportKey{SiteID: c.Site, ImportID: c.ID})
 		if errors.Is(err, table.ErrNotFound) {

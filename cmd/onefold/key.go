@@ -10,6 +10,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/cmd/onefold/internal/apisession"
+	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
 	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
@@ -137,7 +138,7 @@ func (s *store) checkSite(ctx context.Context, id string) error {
 		return err
 	}
 	_, err := analytics.GetSite(ctx, s.table, id)
-	return siteError(id, err)
+	return cmdenv.SiteError(id, err)
 }
 
 type keyList struct{ apisession.Flags }

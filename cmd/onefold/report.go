@@ -11,6 +11,7 @@ import (
 	"github.com/onefold/onefold/analytics/goals"
 	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/analytics/segments"
+	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
 	"github.com/onefold/onefold/cmd/onefold/internal/reporttext"
 	"github.com/onefold/onefold/cmd/onefold/internal/segmentcli"
 	"github.com/onefold/onefold/table"
@@ -49,7 +50,7 @@ func (c *reportCommand) Run(ctx context.Context, std streams, g *globals) error 
 		}
 		from, to, err := analytics.RecentDays(ctx, s.table, c.Site, c.From, c.To, lastDays)
 		if err != nil {
-			return siteError(c.Site, err)
+			return cmdenv.SiteError(c.Site, err)
 		}
 		if c.Vitals {
 			return c.vitals(ctx, std, g, s, from, to)
@@ -60,7 +61,7 @@ func (c *reportCommand) Run(ctx context.Context, std streams, g *globals) error 
 		}
 		out, notes, err := c.count(ctx, s, in)
 		if err != nil {
-			return siteError(c.Site, err)
+			return cmdenv.SiteError(c.Site, err)
 		}
 		if g.JSON {
 			return printJSON(std.out, out)
@@ -90,9 +91,6 @@ func (c *reportCommand) count(ctx context.Context, s *store, in report.Request) 
 	}
 	filters, err := explore.ParseFilters(c.Filter)
 	if err == nil {
-		err = explore.CheckFilters(filters)
-	}
-	if err == nil {
 		filters, err = segments.Expand(ctx, s.table, c.Site, filters)
 	}
 	if err != nil {
@@ -121,7 +119,7 @@ func exploreFailed(site string, err error) error {
 func (c *reportCommand) vitals(ctx context.Context, std streams, g *globals, s *store, from, to string) error {
 	out, err := report.WebVitals(ctx, s.table, report.VitalsRequest{Site: c.Site, From: from, To: to})
 	if err != nil {
-		return siteError(c.Site, err)
+		return cmdenv.SiteError(c.Site, err)
 	}
 	if c.Limit > 0 {
 		out.Pages = out.Pages[:min(c.Limit, len(out.Pages))]

@@ -11,6 +11,7 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/cmd/internal/storeurl"
 	"github.com/onefold/onefold/cmd/internal/terminal"
+	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
 	"github.com/onefold/onefold/cmd/onefold/internal/reportcli"
 	"github.com/onefold/onefold/internal/mask"
 	"github.com/onefold/onefold/table"
@@ -141,7 +142,7 @@ func (g *globals) withSite(ctx context.Context, std streams, id string, get func
 	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
 		site, err := get(s.table)
 		if err != nil {
-			return siteError(id, err)
+			return cmdenv.SiteError(id, err)
 		}
 		if g.JSON {
 			return printJSON(std.out, outputOf(site))

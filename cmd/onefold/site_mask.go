@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
 	"github.com/onefold/onefold/internal/mask"
 	"github.com/onefold/onefold/table"
 )
@@ -93,12 +94,12 @@ func (c *siteMaskTry) Run(ctx context.Context, std streams, g *globals) error {
 	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
 		site, err := analytics.GetSite(ctx, s.table, c.ID)
 		if err != nil {
-			return siteError(c.ID, err)
+			return cmdenv.SiteError(c.ID, err)
 		}
 		c.apply(&site.Mask)
 		stored, err := analytics.StoredPaths(&site, c.Paths)
 		if err != nil {
-			return siteError(c.ID, err)
+			return cmdenv.SiteError(c.ID, err)
 		}
 		if g.JSON {
 			return printJSON(std.out, stored)

@@ -9,6 +9,7 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/cmd/internal/terminal"
+	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
 	"github.com/onefold/onefold/cmd/onefold/internal/devicecli"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
@@ -101,7 +102,7 @@ func (r *rangeFlags) reconcile(ctx context.Context, std streams, g *globals, wor
 		if err == nil {
 			found, err = work(ctx, s.table, s.worker, reconcile.RangeIn{Site: r.Site, From: from, To: to}, func(p reconcile.Progress) { bar.Update(p.Day, p.Done, p.Of) })
 		}
-		return siteError(r.Site, err)
+		return cmdenv.SiteError(r.Site, err)
 	})
 	if err != nil {
 		return found, err

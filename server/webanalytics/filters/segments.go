@@ -189,7 +189,7 @@ func Problem(err error) error {
 	case errors.Is(err, segments.ErrTaken):
 		return middleware.Problem(http.StatusConflict, "segment_exists", middleware.Detail(err))
 	case errors.Is(err, segments.ErrUnknown):
-		return middleware.Problem(http.StatusNotFound, "unknown_segment", middleware.Detail(err))
+		return middleware.Problem(http.StatusNotFound, "unknown_segment", middleware.Detail(err)+"; GET /api/v1/sites/SITE/segments lists all segments.")
 	}
 	return nil
 }

@@ -54,14 +54,6 @@ func outputOf(c *notify.Channel) channelOutput {
 	return channelOutput{ID: c.ChannelID, Site: c.SiteID, Kind: c.Kind, Name: c.Name, Settings: c.Shown(c.Kind, true), Unsubscribed: c.Unsubscribed, Off: c.Off, CreatedAt: c.CreatedAt}
 }
 
-// explain adds advice to an error about a site.
-func explain(site string, err error) error {
-	if errors.Is(err, table.ErrNotFound) || errors.Is(err, table.ErrKeyValue) {
-		return fmt.Errorf("no_such_site: there is no site %q; `onefold site list` lists all sites", site)
-	}
-	return err
-}
-
 type channelAdd struct {
 	Site  string       `arg:"" help:"Site ID."`
 	ID    string       `arg:"" optional:"" help:"Channel ID (default: a new one)."`
@@ -80,7 +72,7 @@ func (c *channelAdd) Run(ctx context.Context, env *cmdenv.Env) error {
 		}
 		made, err := notify.PutChannel(ctx, s.Table, one)
 		if err != nil {
-			return explain(c.Site, err)
+			return cmdenv.SiteError(c.Site, err)
 		}
 		out := outputOf(&made)
 		if made.Kind == delivery.Webhook {
@@ -104,7 +96,7 @@ type channelList struct {
 func (c *channelList) Run(ctx context.Context, env *cmdenv.Env) error {
 	return env.Open(ctx, func(s *cmdenv.Store) error {
 		if _, err := analytics.GetSite(ctx, s.Table, c.Site); err != nil {
-			return explain(c.Site, err)
+			return cmdenv.SiteError(c.Site, err)
 		}
 		all, err := notify.ChannelsOfSite.Collect(ctx, s.Table, notify.SiteIn{SiteID: c.Site})
 		if err != nil {

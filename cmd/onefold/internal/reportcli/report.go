@@ -63,7 +63,7 @@ func (c *reportAdd) Run(ctx context.Context, env *cmdenv.Env) error {
 		}
 		r, err := digest.Put(ctx, s.Table, digest.Report{Key: key, Name: c.Name, Every: digest.Every(c.Every), Hour: c.Hour, Channels: c.Channel})
 		if err != nil {
-			return explain(c.Site, err)
+			return cmdenv.SiteError(c.Site, err)
 		}
 		if env.JSON {
 			return terminal.JSON(env.Out, reportOutputOf(&r))
@@ -81,7 +81,7 @@ type reportList struct {
 func (c *reportList) Run(ctx context.Context, env *cmdenv.Env) error {
 	return env.Open(ctx, func(s *cmdenv.Store) error {
 		if _, err := analytics.GetSite(ctx, s.Table, c.Site); err != nil {
-			return explain(c.Site, err)
+			return cmdenv.SiteError(c.Site, err)
 		}
 		all, err := digest.ReportsOfSite.Collect(ctx, s.Table, digest.SiteIn{SiteID: c.Site})
 		if err != nil {

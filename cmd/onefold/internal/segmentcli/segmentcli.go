@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -50,10 +51,7 @@ func Explain(site string, err error) error {
 	case errors.Is(err, segments.ErrUnknown):
 		return fmt.Errorf("unknown_segment: %w; `onefold segment list --site %s` lists all segments", err, site)
 	}
-	if errors.Is(err, table.ErrNotFound) {
-		return fmt.Errorf("no_such_site: there is no site %q; `onefold site list` lists all sites", site)
-	}
-	return err
+	return cmdenv.SiteError(site, err)
 }
 
 type segmentList struct {
@@ -139,7 +137,7 @@ func (c *segmentUpdate) Run(ctx context.Context, env *cmdenv.Env) error {
 	}
 	return env.Open(ctx, func(s *cmdenv.Store) error {
 		found, err := segments.Find(ctx, s.Table, c.Site, c.ID)
-		if err == nil && c.Filter != nil {
+		if err == nil && c.Filter != nil && !slices.Equal(c.Filter, found.Filters) {
 			err = checkUnshared(ctx, s.Table, &found)
 		}
 		if err != nil {

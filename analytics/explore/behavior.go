@@ -46,7 +46,7 @@ type Behavior struct {
 func (f *Filter) Behavior() (b Behavior, subject analytics.Dimension, ok bool, err error) {
 	head, rest, _ := strings.Cut(string(f.Dimension), ":")
 	words := strings.Split(head, ".")
-	b = Behavior{Scope: Scope(words[0]), Least: 1, Most: math.MaxInt64}
+	b = Behavior{Scope: Scope(words[0]), Least: unset, Most: math.MaxInt64}
 	if len(words) < 2 || b.Scope != OfVisit && b.Scope != OfVisitor && b.Scope != OfUser {
 		return Behavior{}, f.Dimension, false, nil
 	}
@@ -59,12 +59,20 @@ func (f *Filter) Behavior() (b Behavior, subject analytics.Dimension, ok bool, e
 			return b, "", true, err
 		}
 	}
+	if b.Least == unset {
+		b.Least = 1
+	}
 	return b, analytics.Dimension(rest), true, nil
 }
+
+const unset = -1 // Behavior.Least before a number of times is parsed
 
 // parse reads a number of times, such as 2-5, 2- or -5, or a number of days, such as 30d.
 func (b *Behavior) parse(word string) error {
 	bad := fmt.Errorf("%w: %.40q in a behavioral filter: use times such as 2-, 2-5 or -5, up to %d, or days such as 30d, up to %d", ErrQuestion, word, maxTimes, maxPast)
+	if strings.Contains(word, "+") { // strconv accepts a sign
+		return bad
+	}
 	if days, is := strings.CutSuffix(word, "d"); is {
 		n, err := strconv.Atoi(days)
 		switch {
@@ -77,7 +85,7 @@ func (b *Behavior) parse(word string) error {
 		return nil
 	}
 	least, most, is := strings.Cut(word, "-")
-	if !is || word == "-" || b.Least != 1 || b.Most != math.MaxInt64 {
+	if !is || word == "-" || b.Least != unset {
 		return bad
 	}
 	b.Least = 0

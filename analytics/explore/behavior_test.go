@@ -280,3 +280,21 @@ func TestWindows(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A cached cube does not retain the counts of every user.
+func TestCubesForgetUsers(t *testing.T) {
+	w := newShop(t, "UTC", utc("2026-05-10T12:00"))
+	w.ingest(traffic(rand.New(rand.NewPCG(1, 2)), utc("2026-05-08T00:00"), utc("2026-05-10T11:00"), 300)...)
+	filters, err := ParseFilters([]string{"user.did:page:contains:/"})
+	w.must(err)
+	out, err := w.x.Report(w.ctx, report.Request{Site: "shop", From: "2026-05-08", To: "2026-05-10"}, filters)
+	w.must(err)
+	if out.Totals.Visits == 0 || len(w.x.cubes) != 1 {
+		t.Fatalf("%d visits, %d cubes", out.Totals.Visits, len(w.x.cubes))
+	}
+	for _, c := range w.x.cubes {
+		if c.scan.conditions != nil {
+			t.Error("the cube retains the conditions")
+		}
+	}
+}

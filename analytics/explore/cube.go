@@ -147,10 +147,12 @@ func (x *Explorer) makeCube(ctx context.Context, r Range, filters []Filter, by a
 			c.values[d] = &valueCounter{facet: f, most: x.o.Values, values: map[string]*valueCount{}}
 		}
 	}
-	return c, s.each(ctx, func(day string, d *columns) error {
+	err = s.each(ctx, func(day string, d *columns) error {
 		c.count(day, d, d.chosen(s.conditions))
 		return ctx.Err()
 	})
+	s.conditions = nil // a cached cube must not retain what behavioral filters know of every user
+	return c, err
 }
 
 // tally holds the selected visits of one day.

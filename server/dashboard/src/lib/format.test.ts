@@ -57,4 +57,5 @@ test('names of values', () => {
   expect(valueLabel('country', 'DE')).toBe('Germany')
   expect(valueLabel('country', '<b>')).toBe('<b>')
   expect(valueLabel('source', '(none)')).toBe('Direct or none')
+  expect(valueLabel('user.did_not.2-5.30d:country', 'DE')).toBe('Germany')
 })

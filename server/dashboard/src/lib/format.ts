@@ -140,6 +140,7 @@ export const missing = (dimension: string) =>
 
 // valueLabel returns the label of a dimension's value. Filters use the value itself.
 export function valueLabel(dimension: string, value: string): string {
+  dimension = dimension.replace(/^\w+\.did[^:]*:/, '')
   if (value === '(none)') return dimension === 'source' || dimension === 'referrer' ? 'Direct or none' : 'None'
   if (value === '(other)') return 'Everything else'
   if (value === '') return 'None'

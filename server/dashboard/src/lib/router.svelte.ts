@@ -30,6 +30,13 @@ export function go(to: string, options: { replace?: boolean; keepScroll?: boolea
 // setQuery changes the query without leaving the page.
 export const setQuery = (query: URLSearchParams, replace = false) => go(address(current.path, query), { replace, keepScroll: true })
 
+// setParams sets parameters of the query; "" removes one.
+export function setParams(to: Record<string, string>, replace = false) {
+  const q = new URLSearchParams(current.query)
+  for (const [name, value] of Object.entries(to)) if (value) q.set(name, value); else q.delete(name)
+  setQuery(q, replace)
+}
+
 export function startRouter() {
   addEventListener('popstate', () => { current = here() })
   addEventListener('click', (e) => {

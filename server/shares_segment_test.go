@@ -15,9 +15,9 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 )
 
-const outside = "zebra" // part of everything that visits outside the segment have
+const outside = "zebra" // in every page, event name and campaign of the visits outside the segment
 
-// withSegment returns a house with visits inside and outside the segment "Inside", and its owner.
+// withSegment returns a server with visits inside and outside the segment "Inside", and its owner.
 func withSegment(t *testing.T) (*servertest.Server, *servertest.Person) {
 	t.Helper()
 	var seconds atomic.Int64
@@ -115,8 +115,8 @@ func TestRolesAndSharesOfSegments(t *testing.T) {
 	}
 }
 
-// While a link shows only a segment, the segment keeps its filters and cannot be deleted. Its name can
-// change. The link keeps what it was created with.
+// While a shared link is restricted to a segment, the segment cannot be deleted or get other filters. It
+// can be renamed; the link keeps its earlier name.
 func TestSegmentsInUse(t *testing.T) {
 	_, owner := withSegment(t)
 	var share struct{ ID string }

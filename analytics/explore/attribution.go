@@ -20,7 +20,7 @@ type Model string
 const (
 	FirstTouch Model = "first"      // all to the first visit of the lookback window
 	LastTouch  Model = "last"       // all to the last visit that began before the event
-	Linear     Model = "linear"     // to all visits alike
+	Linear     Model = "linear"     // equally to all visits
 	TimeDecay  Model = "time_decay" // half as much to a visit that began a half-life earlier
 )
 
@@ -33,23 +33,23 @@ const (
 	DefaultHalfLife = 7  // days
 	maxLookback     = 90
 	maxHalfLife     = 90
-	maxTouches      = 2_000_000 // visits that are remembered, and visits to which revenue is attributed
+	maxTouches      = 2_000_000 // limits the remembered visits, and the visits that all events with revenue are divided among
 )
 
 // AttributionIn asks which values of a dimension of visits earned the revenue of a range.
 type AttributionIn struct {
 	Range
 	Filters  []Filter            // of the visits with revenue; visits before them need not match
-	By       analytics.Dimension // a dimension of which a visit has one value, such as source
+	By       analytics.Dimension // a dimension with one value per visit, such as source
 	Lookback int                 // days before the revenue in which visits count, 1 to 90; default 30
 	HalfLife int                 // days, of TimeDecay, 1 to 90; default 7
 }
 
-// Credit is what is attributed to one value. For each model, the revenue of all values adds up to the
-// total exactly.
+// Credit is the revenue attributed to one value. In each model, the revenue of all values adds up
+// exactly to the total.
 type Credit struct {
 	Value   string
-	Events  int64            // events with revenue before which there was a visit with the value
+	Events  int64            // events with revenue that are attributed to a visit with the value
 	Revenue map[Model]string // exact decimals; "0" for none
 }
 
@@ -68,7 +68,7 @@ func (in *AttributionIn) check() error {
 	f, known := facetOf(in.By)
 	switch {
 	case !known || !f.ofVisit():
-		return fmt.Errorf("%w: revenue is attributed to a dimension of which a visit has one value, such as source, channel, utm_campaign or entry_page, not %.40q", ErrQuestion, in.By)
+		return fmt.Errorf("%w: attribution needs a dimension with one value per visit, such as source, channel, utm_campaign or entry_page, not %.40q", ErrQuestion, in.By)
 	case in.Lookback < 1 || in.Lookback > maxLookback:
 		return fmt.Errorf("%w: the lookback is 1 to %d days, not %d", ErrQuestion, maxLookback, in.Lookback)
 	case in.HalfLife < 1 || in.HalfLife > maxHalfLife:
@@ -98,7 +98,7 @@ func (x *Explorer) Attribution(ctx context.Context, in AttributionIn) (Attributi
 	if err := s.meet(ctx, in.Range); err != nil {
 		return Attribution{}, err
 	}
-	a := &attributing{in: &in, most: x.o.Values, users: map[uint64][]touch{}, places: map[string]int{}}
+	a := &attributor{in: &in, most: x.o.Values, users: map[uint64][]touch{}, places: map[string]int{}}
 	a.facet, _ = facetOf(in.By)
 	err = s.each(ctx, func(day string, d *columns) error {
 		var paid []int
@@ -119,19 +119,19 @@ func (x *Explorer) Attribution(ctx context.Context, in AttributionIn) (Attributi
 // touch is a visit to which revenue may be attributed.
 type touch struct {
 	at    int64 // start, epoch milliseconds
-	value int   // index in attributing.values
-	visit int   // on the day that is being added, otherwise -1
+	value int   // index in attributor.values
+	visit int   // number on the day that is being added; -1 for earlier days
 }
 
-// attributing attributes revenue day by day.
-type attributing struct {
+// attributor attributes revenue day by day.
+type attributor struct {
 	in    *AttributionIn
 	facet facet
 	most  int // values
 
 	users   map[uint64][]touch // visits of earlier days, oldest first
-	kept    int                // of them
-	given   int                // visits to which revenue was attributed
+	kept    int                // number of visits in users
+	given   int                // visits that events with revenue were divided among
 	places  map[string]int     // index in values
 	values  []string
 	credits []credit
@@ -146,8 +146,8 @@ type credit struct {
 	revenue [4]string
 }
 
-// add attributes the revenue of visits of a day, after taking all its visits as touches.
-func (a *attributing) add(d *columns, paid []int) error {
+// add attributes the revenue of a day's paid visits. Every visit of the day is a touch, paid or not.
+func (a *attributor) add(d *columns, paid []int) error {
 	column := d.facet(a.facet)
 	days := d.people()
 	mine := map[uint64][]touch{} // of the day, by user, or by visitor
@@ -174,9 +174,9 @@ func (a *attributing) add(d *columns, paid []int) error {
 	return a.keep(days, mine)
 }
 
-// before returns the visits that began in the lookback window before a moment, and the visit of the
-// moment itself, in order.
-func (a *attributing) before(who uint64, known bool, today []touch, own int, at int64) []touch {
+// before returns the touches of a person that share the revenue of an event, in order of start: those
+// that began in the lookback window before it, and the event's own visit.
+func (a *attributor) before(who uint64, known bool, today []touch, own int, at int64) []touch {
 	var all []touch
 	since := at - int64(a.in.Lookback)*(24*time.Hour).Milliseconds()
 	if known {
@@ -195,7 +195,7 @@ func (a *attributing) before(who uint64, known bool, today []touch, own int, at 
 }
 
 // give attributes an amount to visits, by every model. Errors: ErrTooMuch.
-func (a *attributing) give(to []touch, at int64, amount string, known bool) error {
+func (a *attributor) give(to []touch, at int64, amount string, known bool) error {
 	if a.given += len(to); a.given > maxTouches {
 		return fmt.Errorf("%w: the users have too many visits; request fewer days, a shorter lookback, or check that different people have different user IDs", ErrTooMuch)
 	}
@@ -224,20 +224,20 @@ func (a *attributing) give(to []touch, at int64, amount string, known bool) erro
 	return nil
 }
 
-func (a *attributing) pay(value, model int, amount string) {
+func (a *attributor) pay(value, model int, amount string) {
 	of := &a.credits[value].revenue[model]
 	*of = decimal.Add(*of, amount)
 }
 
 // decayed returns the weight of a visit of some age, of at most 2^40.
-func (a *attributing) decayed(ms int64) int64 {
+func (a *attributor) decayed(ms int64) int64 {
 	const one = 1 << 40
 	lives := float64(max(ms, 0)) / float64(int64(a.in.HalfLife)*(24*time.Hour).Milliseconds())
 	return int64(math.Round(one * math.Exp2(-lives)))
 }
 
 // keep remembers the visits of users for later days, and forgets those before the lookback window.
-func (a *attributing) keep(days people, mine map[uint64][]touch) error {
+func (a *attributor) keep(days people, mine map[uint64][]touch) error {
 	for who, today := range mine {
 		if !days.users[who] {
 			continue
@@ -262,8 +262,8 @@ func (a *attributing) keep(days people, mine map[uint64][]touch) error {
 	return nil
 }
 
-// place returns the index of a value. Values beyond the limit share one.
-func (a *attributing) place(value string) int {
+// place returns the index of a value in values. Values beyond the limit are counted as analytics.Other.
+func (a *attributor) place(value string) int {
 	value = cmp.Or(value, analytics.None)
 	at, known := a.places[value]
 	if !known && len(a.values) >= a.most {
@@ -279,7 +279,7 @@ func (a *attributing) place(value string) int {
 }
 
 // result returns the values with revenue or events, those with most linear revenue first.
-func (a *attributing) result(s *scan) Attribution {
+func (a *attributor) result(s *scan) Attribution {
 	out := Attribution{Events: a.events, Known: a.known, Revenue: cmp.Or(a.revenue, "0"), Credits: []Credit{}, Source: s.source(), Notes: append([]string{}, s.notes()...)}
 	for i, c := range a.credits {
 		if c.events == 0 {
@@ -302,11 +302,11 @@ func SortCredits(all []Credit, by Model) {
 	})
 }
 
-// people says who the visitors of a day are.
+// people identifies the visitors of a day.
 type people struct {
 	d     *columns
-	user  map[uint32]uint64 // the only user of a visitor's day; 0: there are several
-	users map[uint64]bool   // those of the day
+	user  map[uint32]uint64 // by visitor: the only user of the visitor's day; 0: there are several
+	users map[uint64]bool   // all users of the day
 }
 
 func (d *columns) people() people {

@@ -31,9 +31,9 @@ const (
 	behaviorUsage = "a behavioral filter begins with visit.did, visitor.did or user.did, or did_not, and may have a number of times and for users a number of days: visit.did:event:is:order, visitor.did_not:page:is:/pricing, user.did.2-5.30d:goal:is:signup"
 )
 
-// Behavior is what a filter's dimension says about how often something was done. As text it precedes
-// the dimension: user.did.2-5.30d:event selects visits of users with 2 to 5 such events in the 30 days
-// until the end of the range.
+// Behavior is the part of a behavioral filter that says whose events are counted, and how many are
+// required. It precedes the dimension: user.did.2-5.30d:event selects visits of users with 2 to 5
+// matching events in the last 30 days of the range.
 type Behavior struct {
 	Scope       Scope
 	Not         bool
@@ -41,8 +41,8 @@ type Behavior struct {
 	Days        int   // window that ends with the range; 0: the range
 }
 
-// Behavior returns the behavior in a filter's dimension and the dimension of what is done. ok is false
-// if the filter has none. Errors: ErrQuestion.
+// Behavior splits the filter's dimension into a behavior and the dimension of the action. If the filter
+// is not behavioral, ok is false and subject is its dimension. Errors: ErrQuestion.
 func (f *Filter) Behavior() (b Behavior, subject analytics.Dimension, ok bool, err error) {
 	head, rest, _ := strings.Cut(string(f.Dimension), ":")
 	words := strings.Split(head, ".")
@@ -106,7 +106,7 @@ func (b *Behavior) parse(word string) error {
 	return nil
 }
 
-// checkBehavior checks a filter's behavior, and what is done. Errors: ErrQuestion.
+// checkBehavior checks the dimension, operator and values of an action. Errors: ErrQuestion.
 func (f *Filter) checkBehavior(subject analytics.Dimension) error {
 	if _, known := facetOf(subject); !known {
 		return fmt.Errorf("%w: %q in a behavioral filter: %s", ErrQuestion, subject, behaviorUsage)
@@ -123,14 +123,14 @@ func (f *Filter) checkBehavior(subject analytics.Dimension) error {
 // behavior is a compiled Behavior.
 type behavior struct {
 	Behavior
-	done  *condition       // what is done
-	users map[uint64]int64 // of OfUser, how often each user did it; see scan.meet
+	done  *condition       // the action
+	users map[uint64]int64 // of OfUser: how often each user did it, set by scan.meet
 }
 
 func (b *behavior) meets(times int64) bool { return times >= b.Least && times <= b.Most }
 
-// times returns a function that counts how often a visit of the day did something. A dimension of which
-// a visit has one value counts visits.
+// times returns a function that counts the events of a visit that match a condition. If visits have
+// one value of the dimension, a matching visit counts once.
 func (d *columns) times(c *condition) func(v int) int64 {
 	asked := &askedColumn{condition: c, facetColumn: d.facet(c.facet)}
 	asked.answers = make([]answer, len(asked.values))
@@ -160,8 +160,8 @@ func (d *columns) times(c *condition) func(v int) int64 {
 	}
 }
 
-// behaves returns the selector of a behavior. A visit without a user meets no behavior of users, negated
-// or not, because nobody knows what its visitor did on other days.
+// behaves returns the selector of a behavior for one day. Visits without a user match neither user.did
+// nor user.did_not, because nothing is known about their visitors' other days.
 func (d *columns) behaves(b *behavior) selector {
 	switch b.Scope {
 	case OfUser:
@@ -182,8 +182,8 @@ func (d *columns) behaves(b *behavior) selector {
 	return func(v int) bool { return b.meets(times(v)) != b.Not }
 }
 
-// meet counts what users did, for all behaviors of users in the conditions of the scan. Behaviors with
-// the same window are counted together. Errors: ErrQuestion, ErrTooMuch, ErrGone.
+// meet counts the actions of each user that the scan's conditions require. Conditions with the same
+// window share one read of its days. Errors: ErrQuestion, ErrTooMuch, ErrGone.
 func (s *scan) meet(ctx context.Context, r Range) error {
 	windows := map[string][]*behavior{} // by first day
 	collectBehaviors(s.conditions, func(b *behavior) {
@@ -207,7 +207,7 @@ func (s *scan) meet(ctx context.Context, r Range) error {
 	return nil
 }
 
-// collectBehaviors calls note for the behaviors of users, in segments as well.
+// collectBehaviors calls note with each behavior of users, including those in segments.
 func collectBehaviors(all []*condition, note func(*behavior)) {
 	for _, c := range all {
 		if c.behavior != nil && c.behavior.Scope == OfUser {
@@ -219,7 +219,7 @@ func collectBehaviors(all []*condition, note func(*behavior)) {
 	}
 }
 
-// meetIn counts what users did in a window of days.
+// meetIn is meet for the behaviors of one window.
 func (s *scan) meetIn(ctx context.Context, r Range, all []*behavior) error {
 	w, err := s.x.siteOf(ctx, r)
 	if err != nil {

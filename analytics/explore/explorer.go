@@ -22,7 +22,7 @@ type Options struct {
 	Events    int // raw events per question; default 50,000,000
 	DayEvents int // raw events of one day, which are in memory while the day is processed; default 1,000,000
 	Values    int // distinct values of a breakdown, others are counted together; default 100,000
-	Users     int // users in a retention report; default 500,000
+	Users     int // users in a retention report, or counted by behavioral filters; default 500,000
 	KeepBytes int // cache of days, if the table's API is Watched or the day is from the Archive; default 128 MB
 
 	// Files are columns of days on disk, if the table's API is Watched; nil: none.
@@ -118,7 +118,7 @@ type scan struct {
 	turn       chan struct{}
 	progress   progress // protected by x.mu
 	first      string   // first day of the range
-	remarks    []string // notes on filters
+	remarks    []string // notes on behavioral filters
 }
 
 // scan starts a question about the visits of a range that match all filters. Errors: ErrQuestion,

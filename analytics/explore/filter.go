@@ -39,14 +39,14 @@ const (
 // Filter selects visits by their values of a dimension. A visit has one value of most dimensions,
 // and several of page, event and properties: those of its events. Is, Contains and Matches select a
 // visit if one of its values matches one of Values. Is also selects visits without a value if
-// Values contains analytics.None. A Dimension with a Behavior counts how often it was done.
+// Values contains analytics.None. A Dimension that begins with a Behavior counts events instead.
 type Filter struct {
 	Dimension analytics.Dimension
 	Op        Op
 	Values    []string
 
-	// Any has the filters of each segment that Values names. A visit is in a segment if it matches
-	// all its filters. Package segments fills it in; parsed filters lack it.
+	// Any holds the filters of each segment named in Values. A segment contains the visits that match
+	// all its filters. segments.Expand sets Any; ParseFilter does not.
 	Any [][]Filter
 }
 
@@ -167,7 +167,8 @@ func (f *Filter) check() error {
 	return nil
 }
 
-// identity is String with the definitions of segments, which can change while their names stay.
+// identity is a cache key. It includes the filters of segments, because a segment can get other filters
+// under the same name.
 func (f Filter) identity() string {
 	var text strings.Builder
 	text.WriteString(strconv.Quote(f.String()))
@@ -181,7 +182,7 @@ func (f Filter) identity() string {
 	return text.String()
 }
 
-// ofSessions reports whether stored sessions have what the filter needs.
+// ofSessions reports whether stored sessions suffice for the filter.
 func (f *Filter) ofSessions() bool {
 	if f.Dimension != BySegment {
 		return ofSessions(f.Dimension)
@@ -189,7 +190,7 @@ func (f *Filter) ofSessions() bool {
 	return !slices.ContainsFunc(f.Any, needEvents)
 }
 
-// needEvents reports whether filters need more than stored sessions.
+// needEvents reports whether stored sessions do not suffice for all filters.
 func needEvents(filters []Filter) bool {
 	return slices.ContainsFunc(filters, func(f Filter) bool { return !f.ofSessions() })
 }
@@ -200,9 +201,9 @@ type condition struct {
 	negated bool
 	none    bool // visits without a value match
 	agrees  func(value string) bool
-	any     [][]*condition // of segments; a visit matches that meets all conditions of one of them
+	any     [][]*condition // one list for each segment; a visit must match all conditions of a list
 
-	behavior *behavior // how often something was done; the other fields except any are in behavior.done
+	behavior *behavior // set for behavioral filters instead of the other fields; behavior.done is the action
 }
 
 // conditions compiles filters. Errors: ErrQuestion.
@@ -242,8 +243,8 @@ func (f *Filter) compile() (*condition, error) {
 	return c, nil
 }
 
-// addSegments compiles the segments of a filter. A segment has no segments of its own, so that
-// filters are bounded.
+// addSegments compiles the segments of a filter. Segments cannot be nested, which bounds the number of
+// conditions.
 func (c *condition) addSegments(f *Filter) error {
 	if len(f.Any) != len(f.Values) {
 		return fmt.Errorf("%w: segments cannot be used here", ErrQuestion)

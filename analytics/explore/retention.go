@@ -20,8 +20,8 @@ type RetentionIn struct {
 	Filters []Filter
 	By      string // week or day; default week
 
-	// Began is what a user does first, and Again what is counted from then on, such as event is order.
-	// Operators are Is, Contains and Matches. Nil: any visit.
+	// Began is the action with which a user joins a cohort, and Again the action that is counted from
+	// then on, such as event is order. Operators are Is, Contains and Matches. Nil: any visit.
 	Began, Again *Filter
 }
 
@@ -62,7 +62,7 @@ func (x *Explorer) Retention(ctx context.Context, in RetentionIn) (Retention, er
 		return Retention{}, fmt.Errorf("%w: %d cohorts, more than %d; use weeks or fewer days", ErrQuestion, n, maxCohorts)
 	}
 	if in.Began != nil || in.Again != nil {
-		users, notes, err := x.retentionOfDeeds(ctx, &in, func(day string) int { return calendar.DaysBetween(first, day) / width })
+		users, notes, err := x.retentionOfActions(ctx, &in, func(day string) int { return calendar.DaysBetween(first, day) / width })
 		if err != nil {
 			return Retention{}, err
 		}
@@ -82,7 +82,7 @@ func (x *Explorer) Retention(ctx context.Context, in RetentionIn) (Retention, er
 	if err != nil {
 		return Retention{}, err
 	}
-	return Retention{Cohorts: cohorts(stays(seen), first, width, n), Notes: notes}, nil
+	return Retention{Cohorts: cohorts(members(seen), first, width, n), Notes: notes}, nil
 }
 
 // monday returns the first day of a day's week.
@@ -105,18 +105,18 @@ func (p periods) with(n int) periods {
 	return slices.Insert(p, i, int16(n))
 }
 
-// stays yields what is known of users who begin when they are first seen.
-func stays(seen map[string]periods) iter.Seq[stay] {
-	return func(yield func(stay) bool) {
+// members yields the users as members of the cohorts in which they were first seen.
+func members(seen map[string]periods) iter.Seq[member] {
+	return func(yield func(member) bool) {
 		for _, p := range seen {
-			if len(p) > 0 && !yield(stay{int(p[0]), p}) {
+			if len(p) > 0 && !yield(member{int(p[0]), p}) {
 				return
 			}
 		}
 	}
 }
 
-func cohorts(users iter.Seq[stay], first string, width, n int) []Cohort {
+func cohorts(users iter.Seq[member], first string, width, n int) []Cohort {
 	byStart := map[int]*Cohort{}
 	for user := range users {
 		start := user.start
@@ -126,7 +126,7 @@ func cohorts(users iter.Seq[stay], first string, width, n int) []Cohort {
 			byStart[start] = c
 		}
 		c.Users++
-		for _, at := range user.did {
+		for _, at := range user.active {
 			if i := int(at) - start; i < len(c.Returned) {
 				c.Returned[i]++
 			}

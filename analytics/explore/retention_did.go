@@ -5,20 +5,20 @@ import (
 	"fmt"
 )
 
-// stay is what a retention report knows of a user.
-type stay struct {
-	start int // number of the week or day in which the user began
-	did   periods
+// member is a user of a cohort.
+type member struct {
+	start  int // number of the cohort's week or day
+	active periods
 }
 
-// retentionOfDeeds is Retention for users who did something first, or who did something again. Both are
-// days: what a user did on the day of the beginning counts, whether it was before or after it.
-func (x *Explorer) retentionOfDeeds(ctx context.Context, in *RetentionIn, number func(day string) int) (map[uint64]stay, []string, error) {
-	began, err := deedOf(in.Began)
+// retentionOfActions is Retention with Began or Again. It compares days, not times: on the day on which
+// a user begins, Again counts even if it came first.
+func (x *Explorer) retentionOfActions(ctx context.Context, in *RetentionIn, number func(day string) int) (map[uint64]member, []string, error) {
+	began, err := actionOf(in.Began)
 	if err != nil {
 		return nil, nil, err
 	}
-	again, err := deedOf(in.Again)
+	again, err := actionOf(in.Again)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -26,18 +26,18 @@ func (x *Explorer) retentionOfDeeds(ctx context.Context, in *RetentionIn, number
 	if err != nil {
 		return nil, nil, err
 	}
-	users := map[uint64]stay{}
+	users := map[uint64]member{}
 	err = s.each(ctx, func(day string, d *columns) error {
 		n := number(day)
 		chosen := d.chosen(s.conditions)
 		d.eachUser(chosen, began, func(who uint64) {
 			if _, known := users[who]; !known {
-				users[who] = stay{start: n}
+				users[who] = member{start: n}
 			}
 		})
 		d.eachUser(chosen, again, func(who uint64) {
 			if u, known := users[who]; known {
-				u.did = u.did.with(n)
+				u.active = u.active.with(n)
 				users[who] = u
 			}
 		})
@@ -49,8 +49,8 @@ func (x *Explorer) retentionOfDeeds(ctx context.Context, in *RetentionIn, number
 	return users, append([]string{}, s.notes()...), err
 }
 
-// deedOf compiles what users do; nil if being seen suffices. Errors: ErrQuestion.
-func deedOf(f *Filter) (*condition, error) {
+// actionOf compiles an action of users; nil stands for any visit. Errors: ErrQuestion.
+func actionOf(f *Filter) (*condition, error) {
 	if f == nil {
 		return nil, nil
 	}
@@ -66,11 +66,12 @@ func deedOf(f *Filter) (*condition, error) {
 	return f.compile()
 }
 
-// eachUser calls use for the users of chosen visits in which something was done, nil for all.
-func (d *columns) eachUser(chosen []int, deed *condition, use func(who uint64)) {
+// eachUser calls use with the user of each chosen visit that has the action; nil stands for any visit. A
+// user with several such visits is passed several times.
+func (d *columns) eachUser(chosen []int, action *condition, use func(who uint64)) {
 	times := func(int) int64 { return 1 }
-	if deed != nil {
-		times = d.times(deed)
+	if action != nil {
+		times = d.times(action)
 	}
 	for _, v := range chosen {
 		if who := d.userOf(v); who != 0 && times(v) > 0 {

@@ -12,7 +12,7 @@ import (
 )
 
 // Cohorts of what users did agree with a list of users and days.
-func TestRetentionOfDeedsAgreesWithTheOracle(t *testing.T) {
+func TestRetentionOfActionsAgreesWithTheOracle(t *testing.T) {
 	inTwoZones(t, 500, func(w *shop, random *rand.Rand, from, to string) {
 		some := 0
 		for n := 0; n < 10 || some == 0 && n < 100; n++ {
@@ -85,7 +85,7 @@ func (o *oracle) cohorts(in *RetentionIn) string {
 	return text.String()
 }
 
-func TestInvalidDeeds(t *testing.T) {
+func TestInvalidActions(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-05-10T12:00"))
 	for _, text := range []string{"event:is_not:a", "user.did:event:is:a", "segment:is:a", "event:is:(none)"} {
 		f, err := ParseFilter(text)

@@ -1,5 +1,5 @@
-// Package segments keeps named sets of filters of sites, so that a group of visits that matters is
-// defined once, and used by name in reports, queries, exports and shared views.
+// Package segments stores the segments of sites: named sets of filters that are used in reports,
+// queries, exports and shared views.
 package segments
 
 import (
@@ -39,10 +39,10 @@ const (
 // Key names a segment of a site.
 type Key struct {
 	SiteID    string `dynamodbav:"siteId"`
-	SegmentID string `dynamodbav:"segmentId"` // made of the first name; never changes
+	SegmentID string `dynamodbav:"segmentId"` // derived from the first name; never changes
 }
 
-// Segment is a named set of filters. A visit is in it if it matches all of them.
+// Segment is a named set of filters. It contains the visits that match all of them.
 type Segment struct {
 	Key
 	Name        string    `dynamodbav:"name"` // unique within the site, ignoring case
@@ -84,7 +84,8 @@ func List(ctx context.Context, t *table.Table, siteID string) ([]Segment, error)
 	return all, nil
 }
 
-// Find returns the segment with an ID, or otherwise with a name, ignoring case. Errors: ErrUnknown.
+// Find returns the segment with the given ID or, if there is none, with the given name, ignoring case.
+// Errors: ErrUnknown.
 func Find(ctx context.Context, t *table.Table, siteID, idOrName string) (Segment, error) {
 	all, err := List(ctx, t, siteID)
 	if err != nil {
@@ -108,8 +109,8 @@ func find(all []Segment, idOrName string) (Segment, error) {
 }
 
 // Create stores a segment and reports whether it is new: a repeated call with the same name, filters
-// and description changes nothing and returns the first segment. Errors: ErrSegment, ErrTaken if the
-// name has other filters, table.ErrNotFound for an unknown site.
+// and description changes nothing and returns the first segment. Errors: ErrSegment, ErrTaken if
+// another segment has the name, table.ErrNotFound for an unknown site.
 func Create(ctx context.Context, t *table.Table, s Segment) (stored Segment, created bool, err error) {
 	if _, err := analytics.GetSite(ctx, t, s.SiteID); err != nil {
 		return Segment{}, false, err
@@ -126,7 +127,7 @@ func Create(ctx context.Context, t *table.Table, s Segment) (stored Segment, cre
 			return Segment{}, false, err
 		}
 		if was := named(all, s.Name, ""); was != nil {
-			if was.Name == s.Name && was.Description == s.Description && slices.Equal(was.Filters, s.Filters) {
+			if was.Same(&s) {
 				return *was, false, nil
 			}
 			return Segment{}, false, fmt.Errorf("%w: the site already has the segment %q (%s); change it, or choose another name", ErrTaken, was.Name, was.SegmentID)
@@ -190,8 +191,8 @@ func Delete(ctx context.Context, t *table.Table, k Key) (Segment, error) {
 	return s, err
 }
 
-// Expand fills in the filters of the segments that filters name, by ID or name. It reads the table
-// only if there are any. Errors: ErrUnknown.
+// Expand sets Any in the filters that name segments, by ID or name. Without such filters, it does not
+// read the table. Errors: ErrUnknown.
 func Expand(ctx context.Context, t *table.Table, siteID string, filters []explore.Filter) ([]explore.Filter, error) {
 	if !slices.ContainsFunc(filters, func(f explore.Filter) bool { return f.Dimension == explore.BySegment }) {
 		return filters, nil
@@ -220,7 +221,8 @@ func Expand(ctx context.Context, t *table.Table, siteID string, filters []explor
 	return filters, nil
 }
 
-// check validates a segment. Names are single lines without a bar, which separates values of filters.
+// check validates a segment and normalizes its filters. A name must not contain a bar, which separates
+// the values of a filter.
 func (s *Segment) check() error {
 	n := len([]rune(s.Name))
 	switch {
@@ -253,8 +255,8 @@ func isLine(text string) bool {
 	return strings.TrimSpace(text) == text && strings.ToValidUTF8(text, "") == text && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
-// named returns the segment that a name finds, except one. A segment keeps its first ID when it is
-// renamed, so an ID is like a name.
+// named returns the segment whose name or ID is name, other than the one with ID except. IDs count
+// because Find accepts both.
 func named(all []Segment, name, except string) *Segment {
 	for i := range all {
 		if (fold(all[i].Name) == fold(name) || all[i].SegmentID == fold(name)) && all[i].SegmentID != except {
@@ -266,8 +268,8 @@ func named(all []Segment, name, except string) *Segment {
 
 func fold(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
 
-// freeID makes an ID of a name: "Paying customers" becomes paying-customers. If a segment has it as its
-// ID or name, a number follows.
+// freeID derives an ID from a name: "Paying customers" becomes paying-customers. It appends a number if
+// that is already the ID or name of a segment.
 func freeID(all []Segment, name string) string {
 	words := strings.FieldsFunc(fold(name), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 	id := cmp.Or(strings.Join(words, "-"), "segment")

@@ -13,8 +13,8 @@ const minFraction = 2
 // Divide divides an amount in proportion to weights, which are not negative. The parts add up to the
 // amount exactly. They are multiples of a cent, or of the last digit of an amount that is finer. Each
 // part is rounded down, in absolute value; the units that remain go one by one to the parts that lost
-// most by rounding, and among equal ones to the later. If all weights are 0, the last part is everything.
-// The amount was returned by this package.
+// most by rounding, and among equal ones to the later. If all weights are 0, the last part is the amount.
+// The amount must be a decimal that this package returned.
 func Divide(amount string, weights []int64) []string {
 	parts := make([]string, len(weights))
 	d := read(amount)

@@ -99,8 +99,8 @@ func (s *Service) retention(ctx context.Context, in *retentionRequest) (*retenti
 		return nil, s.mw.Error(ctx, err)
 	}
 	ask := explore.RetentionIn{Range: days, Filters: filters, By: in.By}
-	if ask.Began, err = s.deed(ctx, in.Site, in.Began); err == nil {
-		ask.Again, err = s.deed(ctx, in.Site, in.Again)
+	if ask.Began, err = s.action(ctx, in.Site, in.Began); err == nil {
+		ask.Again, err = s.action(ctx, in.Site, in.Again)
 	}
 	if err != nil {
 		return nil, s.mw.Error(ctx, err)
@@ -122,8 +122,8 @@ func (s *Service) retention(ctx context.Context, in *retentionRequest) (*retenti
 	return answer, nil
 }
 
-// deed parses what users do; "" is nil.
-func (s *Service) deed(ctx context.Context, siteID, text string) (*explore.Filter, error) {
+// action parses an action of users; "" is nil.
+func (s *Service) action(ctx context.Context, siteID, text string) (*explore.Filter, error) {
 	if text == "" {
 		return nil, nil
 	}

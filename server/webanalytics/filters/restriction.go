@@ -1,5 +1,5 @@
-// Package filters decides which visits a question of a caller counts: those that match the filters of
-// the request, with segments filled in, within what the caller may see. It also serves the segments.
+// Package filters determines which visits a request counts: it expands the segments in its filters and
+// adds the restriction of the caller. It also serves the routes of segments.
 package filters
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Filters are the filters of questions on a table's sites.
+// Filters applies segments and restrictions to the filters of requests.
 type Filters struct {
 	mw    *middleware.Stack
 	table *table.Table
@@ -22,9 +22,8 @@ type Filters struct {
 // New returns the filters of a table.
 func New(mw *middleware.Stack, t *table.Table) *Filters { return &Filters{mw, t} }
 
-// Applied returns the filters that a question of the caller applies to: those that the caller gave,
-// with segments filled in, and what the caller is restricted to. Every handler that counts visits takes
-// its filters from here.
+// Applied returns the filters with segments expanded, preceded by the restriction of the caller. Every
+// handler that counts visits takes its filters from here.
 func (s *Filters) Applied(ctx context.Context, siteID string, filters []explore.Filter) ([]explore.Filter, error) {
 	if slices.ContainsFunc(filters, func(f explore.Filter) bool { return f.Dimension == explore.BySegment }) && !middleware.CallerOf(ctx).May(middleware.ForRead, siteID) {
 		return nil, middleware.Problem(http.StatusForbidden, "forbidden", "Segments are only for people and keys that may read the site.")
@@ -46,15 +45,15 @@ func (s *Filters) Applied(ctx context.Context, siteID string, filters []explore.
 	return append(within, filters...), nil
 }
 
-// looksOutside reports whether a filter depends on other visits than those that it selects, such as all
-// visits of a user.
+// looksOutside reports whether a filter depends on visits other than the one that it is applied to, such
+// as all visits of a user.
 func looksOutside(f explore.Filter) bool {
 	b, _, behaves, err := f.Behavior()
 	return err != nil || behaves && b.Scope != explore.OfVisit
 }
 
-// Everything returns the filters of all visits that the caller may see: none, or a segment that the
-// caller cannot leave.
+// Everything returns the restriction of the caller: no filters, or the segment of a shared link that
+// shows only that.
 func Everything(ctx context.Context) ([]explore.Filter, error) {
 	only := middleware.CallerOf(ctx).Restriction()
 	if only == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
-// SegmentSettings are what people choose of a segment.
+// SegmentSettings are the fields of a segment that people edit.
 type SegmentSettings struct {
 	Name        string   `json:"name" minLength:"1" maxLength:"60" doc:"Unique within the site, ignoring case. One line, without | and \\."`
 	Description string   `json:"description,omitempty" maxLength:"300" doc:"One line."`
@@ -166,8 +166,8 @@ func describeSegment(g *segments.Segment, shares []accounts.Share) segmentBody {
 	return segmentBody{ID: g.SegmentID, SegmentSettings: settingsOfSegment(g), Owner: g.Owner, Created: g.Created, Changed: g.Changed, Shares: accounts.ShowingOnly(g.SegmentID, shares)}
 }
 
-// inUse rejects a change of a segment's filters while shares show only this segment. They would keep
-// their filters, so that segment and link would differ without anybody noticing.
+// inUse rejects a change of a segment's filters while shares show only this segment. The shares keep the
+// filters that they were created with, so the segment would silently differ from them.
 func inUse(segmentID string, shares []accounts.Share) error {
 	names := accounts.ShowingOnly(segmentID, shares)
 	if len(names) == 0 {

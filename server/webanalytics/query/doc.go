@@ -40,7 +40,7 @@ type Site struct {
 	Today string // in the site's time zone
 	Now   string // time of day in the site's time zone, HH:MM
 
-	// Apply fills in the segments of filters and adds what the caller cannot leave.
+	// Apply expands the segments in filters and adds the restriction of the caller.
 	Apply func(filters []explore.Filter) ([]explore.Filter, error)
 }
 

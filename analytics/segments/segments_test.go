@@ -13,7 +13,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/explore"
-	"github.com/onefold/onefold/engine"
+	"github.com/onefold/onefold/fold/foldtest"
 	"github.com/onefold/onefold/table"
 )
 
@@ -21,15 +21,7 @@ var noon = time.Date(2026, 5, 12, 12, 0, 0, 0, time.UTC)
 
 func newTable(t *testing.T) *table.Table {
 	t.Helper()
-	db, err := engine.OpenMemory(engine.Options{TTLInterval: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	if err := table.MustSchema("test", analytics.Schema, Schema).Ensure(t.Context(), db, "onefold"); err != nil {
-		t.Fatal(err)
-	}
-	tbl := table.New(db, "onefold", table.Options{Clock: func() time.Time { return noon }})
+	tbl := foldtest.NewWorld(t, foldtest.Setup{Schema: table.MustSchema("test", analytics.Schema, Schema), At: noon}).Table
 	if _, err := analytics.CreateSite(t.Context(), tbl, analytics.NewSite{ID: "site"}); err != nil {
 		t.Fatal(err)
 	}

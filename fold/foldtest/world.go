@@ -34,7 +34,7 @@ type World struct {
 // Setup configures a World.
 type Setup struct {
 	Schema *table.Schema
-	Folds  func(*table.Table) []*fold.Fold
+	Folds  func(*table.Table) []*fold.Fold // nil: none, and no Worker
 	Group  string
 	Name   string         // table name; default TableName
 	At     time.Time      // initial time
@@ -70,6 +70,9 @@ func NewWorld(t *testing.T, s Setup) *World {
 // Restart replaces the worker with a new one that starts from durable state, like a new process.
 func (w *World) Restart() {
 	w.Helper()
+	if w.setup.Folds == nil {
+		return
+	}
 	described, err := w.DB.DescribeTable(w.Ctx, &dynamodb.DescribeTableInput{TableName: &w.setup.Name})
 	w.Must(err)
 	w.Worker, err = fold.NewWorker(w.Table, streamsource.New(w.DB, *described.Table.LatestStreamArn), w.setup.Folds(w.Table),

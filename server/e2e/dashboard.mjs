@@ -136,6 +136,17 @@ const steps = {
     await queried(page, 'filter', 'user.did_not.2-.7d:page:is:/pricing')
     await page.getByText('User did not 2+ times in 7 days: Page').waitFor()
     await page.getByText('only visits of identified users').waitFor()
+    await page.getByTitle('Edit filter').click()
+    await page.getByLabel('At most, times').fill('5')
+    await page.getByRole('button', { name: 'Apply' }).click()
+    await queried(page, 'filter', 'user.did_not.2-5.7d:page:is:/pricing')
+    await page.getByTitle('Edit filter').click() // keeps what it does not change
+    await page.getByRole('textbox', { name: 'Value' }).fill('/')
+    await page.getByRole('button', { name: 'Apply' }).click()
+    await queried(page, 'filter', 'user.did_not.2-5.7d:page:is:/pricing|/')
+    await page.getByRole('button', { name: /^Negate/ }).click()
+    await queried(page, 'filter', 'user.did.2-5.7d:page:is:/pricing|/')
+    await page.getByText('only visits of identified users').waitFor()
     await page.getByRole('button', { name: /^Remove/ }).click()
     await queried(page, 'filter', null)
   },

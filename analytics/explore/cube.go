@@ -18,11 +18,17 @@ import (
 // with a dozen breakdowns requests all of them at once with the same filters. Reading events takes
 // most of the time, so they are read once. A cube is immutable once built.
 type cube struct {
-	scan    *scan
+	sums
+	scan *scan
+	made time.Time
+}
+
+// sums are the counts of the days so far.
+type sums struct {
 	periods map[analytics.Period]*counter
 	values  map[analytics.Dimension]*valueCounter
-	made    time.Time
-	visits  int64 // visits of the days so far, selected or not
+	visits  int64 // of these days, selected or not
+	read    int   // raw events of these days
 }
 
 // Limits of cached cubes.
@@ -97,14 +103,7 @@ func (x *Explorer) keep(key string, c *cube) {
 			delete(x.cubes, k)
 		}
 	}
-	entries := 0
-	for _, p := range c.periods {
-		entries += len(p.buckets)
-	}
-	for _, v := range c.values {
-		entries += len(v.values)
-	}
-	if entries > maxCubeEntries {
+	if c.entries() > maxCubeEntries {
 		return
 	}
 	for len(x.cubes) >= maxCubes {
@@ -134,7 +133,31 @@ func (x *Explorer) makeCube(ctx context.Context, r Range, filters []Filter, by a
 	if err != nil {
 		return nil, err
 	}
-	c := &cube{scan: s, made: x.t.Now(), periods: map[analytics.Period]*counter{}, values: map[analytics.Dimension]*valueCounter{}}
+	c := &cube{scan: s, made: x.t.Now()}
+	past := x.pastOf(s, cubeKey(r, filters, by))
+	sums, found, err := x.resume(s, &past)
+	if err != nil {
+		return nil, err
+	}
+	if c.sums = sums; !found {
+		c.sums = newSums(by, x.o.Values)
+	}
+	err = s.each(ctx, func(day string, d *columns) error {
+		x.settle(&past, day, &c.sums)
+		c.count(day, d, d.chosen(s.conditions))
+		return ctx.Err()
+	})
+	if err == nil {
+		x.settle(&past, "", &c.sums)
+	}
+	s.conditions = nil // a cached cube must not retain what behavioral filters know of every user
+	return c, err
+}
+
+// newSums returns empty counts for all periods and dimensions, and for by if it is a custom property.
+// Each dimension has at most most values.
+func newSums(by analytics.Dimension, most int) sums {
+	c := sums{periods: map[analytics.Period]*counter{}, values: map[analytics.Dimension]*valueCounter{}}
 	for _, p := range []analytics.Period{analytics.Hour, analytics.Day, analytics.Month} {
 		c.periods[p] = &counter{period: p, buckets: map[string]*counts{}}
 	}
@@ -144,15 +167,21 @@ func (x *Explorer) makeCube(ctx context.Context, r Range, filters []Filter, by a
 	}
 	for _, d := range dimensions {
 		if f, known := facetOf(d); known {
-			c.values[d] = &valueCounter{facet: f, most: x.o.Values, values: map[string]*valueCount{}}
+			c.values[d] = &valueCounter{facet: f, most: most, values: map[string]*valueCount{}}
 		}
 	}
-	err = s.each(ctx, func(day string, d *columns) error {
-		c.count(day, d, d.chosen(s.conditions))
-		return ctx.Err()
-	})
-	s.conditions = nil // a cached cube must not retain what behavioral filters know of every user
-	return c, err
+	return c
+}
+
+// entries returns the number of values and buckets.
+func (c *sums) entries() (n int) {
+	for _, p := range c.periods {
+		n += len(p.buckets)
+	}
+	for _, v := range c.values {
+		n += len(v.values)
+	}
+	return n
 }
 
 // tally holds the selected visits of one day.
@@ -165,9 +194,10 @@ type tally struct {
 }
 
 // count counts the selected visits of a day. Periods and dimensions are counted concurrently.
-func (c *cube) count(name string, d *columns, chosen []int) {
+func (c *sums) count(name string, d *columns, chosen []int) {
 	day := &tally{columns: d, name: name, chosen: chosen, sums: make([]counts, len(chosen)), before: c.visits}
 	c.visits += int64(len(d.visitor))
+	c.read += d.read
 	for i, v := range chosen {
 		for e, end := d.events(v); e < end; e++ {
 			day.sums[i].addEvent(d, e)

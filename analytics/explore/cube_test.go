@@ -126,7 +126,7 @@ func TestCubesAreBounded(t *testing.T) {
 	if len(w.x.cubes) != maxCubes {
 		t.Errorf("%d are kept, want %d", len(w.x.cubes), maxCubes)
 	}
-	big := &cube{made: w.now(), values: map[analytics.Dimension]*valueCounter{analytics.ByPage: {values: map[string]*valueCount{}}}}
+	big := &cube{made: w.now(), sums: sums{values: map[analytics.Dimension]*valueCounter{analytics.ByPage: {values: map[string]*valueCount{}}}}}
 	for i := range maxCubeEntries + 1 {
 		big.values[analytics.ByPage].values[fmt.Sprint(i)] = nil
 	}

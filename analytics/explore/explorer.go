@@ -59,7 +59,8 @@ type Explorer struct {
 	users     userKey
 
 	mu      sync.Mutex
-	cubes   map[string]*cube   // recently built
+	cubes   map[string]*cube // recently built
+	pasts   pastCache
 	flights map[string]*flight // being built
 	asked   map[*scan]bool     // questions in progress
 }
@@ -78,7 +79,7 @@ func New(t *table.Table, o Options) *Explorer {
 	return &Explorer{
 		t: t, o: o, users: users, turn: make(chan struct{}, o.AtOnce), out: make(chan struct{}, o.AtOnce),
 		watched: watched, shelf: dayCache{most: o.KeepBytes, days: map[dayKey]*cachedDay{}, claims: map[dayKey]chan struct{}{}},
-		cubes: map[string]*cube{}, flights: map[string]*flight{}, asked: map[*scan]bool{},
+		cubes: map[string]*cube{}, pasts: pastCache{of: map[string]*pastSums{}}, flights: map[string]*flight{}, asked: map[*scan]bool{},
 	}
 }
 
@@ -112,6 +113,7 @@ type scan struct {
 	archived   map[string]uint64 // the days among them that are read from the archive, with its version
 	lost       []string          // days that lack some or all raw events
 	conditions []*condition
+	done       int          // days at the start that need not be read
 	most       int          // events that may be read
 	left       atomic.Int64 // remaining events
 	readers    int          // shards of a day read concurrently
@@ -341,7 +343,7 @@ func (s *scan) eachRaw(ctx context.Context, use func(day string, visits []*visit
 // inTurn waits for a turn and passes the days that can have events.
 func (s *scan) inTurn(ctx context.Context, use func(days []string) error) error {
 	tomorrow := s.cal.Day(s.x.t.Now().Add(24 * time.Hour)) // later days have no events
-	days := slices.DeleteFunc(slices.Clone(s.days), func(day string) bool { return day > tomorrow })
+	days := slices.DeleteFunc(slices.Clone(s.days[s.done:]), func(day string) bool { return day > tomorrow })
 	defer s.begin(len(days))()
 	select {
 	case s.turn <- struct{}{}:

@@ -69,7 +69,7 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 	return r, r.ask(ctx, o)
 }
 
-// later is a clock at which the last day has just got its file.
+// later is a clock at which the last complete day has just got its file.
 type later struct {
 	days   int
 	passed time.Duration
@@ -89,7 +89,7 @@ func filters(country, page string) []explore.Filter {
 type asked struct {
 	what          string
 	country, page string
-	passed        time.Duration // since the previous question
+	passed        time.Duration // since the previous question; if it is not 0, there is a new visit
 }
 
 // ask asks twice: when there are no files, and after a restart.
@@ -105,8 +105,8 @@ func (r *Result) ask(ctx context.Context, o Options) error {
 	return r.session(ctx, o, func(pages []string) []asked {
 		return []asked{
 			{"after a restart", "DE", pages[0], 0},
-			{"again", "DE", pages[0], time.Second},
-			{"again, a minute later", "DE", pages[0], time.Minute},
+			{"again", "DE", pages[0], 0},
+			{"again, a minute and a visit later", "DE", pages[0], time.Minute},
 			{"another country and page", "FR", pages[1], 0},
 		}
 	})
@@ -134,7 +134,7 @@ func (r *Result) session(ctx context.Context, o Options, questions func(pages []
 	}
 	t := table.New(explore.Watch(db), tableName, table.Options{Clock: clock.now})
 	limits := explore.Options{Events: 1 << 40, DayEvents: 1 << 30, KeepBytes: o.KeepBytes}
-	whole := report.Request{Site: site, From: start.Format(time.DateOnly), To: start.AddDate(0, 0, o.Days-1).Format(time.DateOnly), By: analytics.ByPage}
+	whole := report.Request{Site: site, From: start.Format(time.DateOnly), To: clock.now().Format(time.DateOnly), By: analytics.ByPage}
 	pages, err := popular(ctx, explore.New(t, limits), whole)
 	if err != nil {
 		return err
@@ -142,7 +142,11 @@ func (r *Result) session(ctx context.Context, o Options, questions func(pages []
 	limits.Files = files
 	x := explore.New(t, limits)
 	for _, a := range questions(pages) {
-		clock.passed += a.passed
+		if clock.passed += a.passed; a.passed > 0 {
+			if err := storeVisit(ctx, t, o); err != nil {
+				return fmt.Errorf("%s: %w", a.what, err)
+			}
+		}
 		if err := r.time(ctx, o, a.what, x, whole, filters(a.country, a.page)); err != nil {
 			return fmt.Errorf("%s: %w", a.what, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/fnv"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -68,31 +69,29 @@ func fill(ctx context.Context, o Options) (events int64, filled bool, err error)
 	return events, true, err
 }
 
-// store stores the traffic's events in blocks, some spans of blocks at a time.
+// store stores the traffic's events up to now, in blocks, some spans of blocks at a time.
 func store(ctx context.Context, t *table.Table, s *analytics.Site, o Options) (stored int64, err error) {
 	g, err := traffic.New(traffic.Options{
-		Kind: traffic.Shop, Seed: o.Seed, Start: start, Days: o.Days, VisitsPerDay: max(o.Events/o.Days/eventsOfVisit, 1), EventsPerVisit: eventsOfVisit, Pages: 2000,
+		Kind: traffic.Shop, Seed: o.Seed, Start: start, Days: o.Days + 1, VisitsPerDay: max(o.Events/o.Days/eventsOfVisit, 1), EventsPerVisit: eventsOfVisit, Pages: 2000,
 	})
 	if err != nil {
 		return 0, err
 	}
 	var events []analytics.Event
 	flush := func() error {
-		blocks, err := analytics.Pack(events, start.AddDate(0, 0, o.Days))
-		if err != nil {
+		if err := storeBlocks(ctx, t, events, o); err != nil {
 			return err
-		}
-		for _, err := range analytics.StoreEvents.RunMany(ctx, t, blocks, 16) {
-			if err != nil {
-				return err
-			}
 		}
 		stored += int64(len(events))
 		events = events[:0]
 		return ctx.Err()
 	}
 	last, number := start, uint64(0)
+	now := later{days: o.Days}
 	for e := range g.Events() {
+		if !e.At.Before(now.now()) {
+			break
+		}
 		if at := e.At.Truncate(span); at.After(last) && len(events) >= together {
 			last = at
 			if err := flush(); err != nil {
@@ -104,6 +103,29 @@ func store(ctx context.Context, t *table.Table, s *analytics.Site, o Options) (s
 	}
 	err = flush()
 	return stored, err
+}
+
+func storeBlocks(ctx context.Context, t *table.Table, events []analytics.Event, o Options) error {
+	blocks, err := analytics.Pack(events, start.AddDate(0, 0, o.Days))
+	if err != nil {
+		return err
+	}
+	for _, err := range analytics.StoreEvents.RunMany(ctx, t, blocks, 16) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// storeVisit stores a visit of now that no question selects.
+func storeVisit(ctx context.Context, t *table.Table, o Options) error {
+	s, err := analytics.GetSite(ctx, t, site)
+	if err != nil {
+		return err
+	}
+	e := traffic.Event{At: t.Now(), Path: "/", Country: "AQ"}
+	return storeBlocks(ctx, t, []analytics.Event{eventOf(&s, &e, rand.Uint64(), o.Days+30)}, o)
 }
 
 // eventOf returns an event in the form in which a collector stores it: with a visitor ID of the day

@@ -226,6 +226,7 @@ var policy = map[string][]string{
 	"internal/spool":       {"internal/groupcommit", "internal/backoff"},
 	"internal/geo":         {"github.com/oschwald/maxminddb-golang/v2", "internal/geo/..."},
 	"internal/blocklist":   {"github.com/gaissmai/bart", "golang.org/x/net/idna"},
+	"internal/exchange":    {"github.com/cockroachdb/apd/v3", "golang.org/x/text/currency"},
 	"internal/exclude":     {"internal/glob"},
 	"internal/glob":        {},
 	"internal/mask":        {},

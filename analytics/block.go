@@ -73,6 +73,9 @@ var eventBlocks = block.New('e', append(traitColumns(),
 	block.TextList(35, func(e *Event) *[]string { return &e.Counted }),
 	block.Nested(36, writeGoals, readGoals),
 	block.Bool(37, func(e *Event) *bool { return &e.Erased }),
+	block.Text(38, func(e *Event) *string { return &e.Paid.Amount }),
+	block.Text(39, func(e *Event) *string { return &e.Paid.Currency }),
+	block.Bool(40, func(e *Event) *bool { return &e.Paid.Unconverted }),
 )...)
 
 // traitColumns returns the columns of the dimensions that are traits.

@@ -39,7 +39,15 @@ type Outcome struct {
 	Status  Status `json:"status"`
 	Reason  Reason `json:"reason,omitempty"` // set if Rejected
 	Detail  string `json:"detail,omitempty"` // set if Rejected: an explanation for people
+	// Warning is what is missing of an accepted event.
+	Warning Warning `json:"warning,omitempty"`
 }
+
+// Warning is what is missing of an accepted event. The values are stable, so programs may compare them.
+type Warning string
+
+// NoExchangeRate means that revenue in another currency than the site's is stored but not counted.
+const NoExchangeRate Warning = "no_exchange_rate"
 
 // CollectorOptions configures a Collector. The zero value has good defaults.
 type CollectorOptions struct {
@@ -141,7 +149,7 @@ func (c *Collector) Ingest(ctx context.Context, siteID string, hits []Hit) ([]Ou
 	}
 	imported := len(hits) > 0 && hits[0].Imported
 	if err := c.storeOrKeep(ctx, events, imported, func(i int, status Status) {
-		outcomes[of[i]] = Outcome{EventID: events[i].EventID, Status: status}
+		outcomes[of[i]] = Outcome{EventID: events[i].EventID, Status: status, Warning: events[i].warning()}
 	}); err != nil {
 		return outcomes, fmt.Errorf("analytics: ingest: %w", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/onefold/onefold/analytics/internal/visits"
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/fold/foldtest"
+	"github.com/onefold/onefold/internal/exchange"
 	"github.com/onefold/onefold/internal/referral"
 	"github.com/onefold/onefold/table"
 )
@@ -40,6 +41,10 @@ func outcomeCases() []outcomeCase {
 		change(&h)
 		return h
 	}
+	dinars, err := exchange.Read(strings.NewReader("Date,KWD\n" + noon.Format(time.DateOnly) + ",0.3\n"))
+	if err != nil {
+		panic(err) // the file is constant
+	}
 	return []outcomeCase{
 		{"plain", with(func(*Hit) {}), Stored, ""},
 		{"own id", with(func(h *Hit) { h.EventID = idAt(noon) }), Stored, ""},
@@ -61,6 +66,10 @@ func outcomeCases() []outcomeCase {
 		{"user", with(func(h *Hit) { h.UserID = "a#b" }), Rejected, BadUserID},
 		{"session", with(func(h *Hit) { h.SessionID = visits.OtherOwn }), Rejected, BadSessionID},
 		{"revenue", with(func(h *Hit) { h.Revenue = "NaN" }), Rejected, BadRevenue},
+		{"currency", with(func(h *Hit) { h.Revenue, h.Currency = "1", "Euro" }), Rejected, BadCurrency},
+		{"currency without revenue", with(func(h *Hit) { h.Currency = "Euro" }), Stored, ""},
+		{"converted", with(func(h *Hit) { h.Revenue, h.Currency, h.Rates = "1", "KWD", dinars }), Stored, ""},
+		{"too large once converted", with(func(h *Hit) { h.Revenue, h.Currency, h.Rates = "999999999999999", "KWD", dinars }), Rejected, BadRevenue},
 		{"nobody", Hit{Path: "/"}, Rejected, NoVisitor},
 		{"script", with(func(h *Hit) { h.URL = "javascript:alert(1)" }), Rejected, BadURL},
 		{"data", with(func(h *Hit) { h.URL = "DATA:text/html,x" }), Rejected, BadURL},

@@ -78,7 +78,8 @@ type Event struct {
 	UserID       string // only if the client identified one
 	Traits
 	Properties map[string]string
-	Revenue    string // decimal, in the site's currency
+	Revenue    string  // decimal, in the site's currency
+	Paid       Payment // what Revenue was converted from
 	Engagement
 	Vitals
 	Counted []string           // names of Properties that are dimensions
@@ -87,6 +88,15 @@ type Event struct {
 
 	// ExpiresAt is when the raw event may be deleted: set at ingest; when read, its block's.
 	ExpiresAt time.Time
+}
+
+// Payment is revenue in another currency than the site's. The zero value is none.
+type Payment struct {
+	Amount   string // decimal
+	Currency string // ISO 4217
+	// Unconverted means that there was no exchange rate, so that the event has no revenue in the site's
+	// currency.
+	Unconverted bool
 }
 
 // Engagement is what an EngagementEvent reports about a page while it is open or left.

@@ -1,6 +1,7 @@
 package analytics
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"maps"
@@ -11,8 +12,11 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/onefold/onefold/analytics/internal/texts"
 	"github.com/onefold/onefold/analytics/internal/visits"
+	"github.com/onefold/onefold/analytics/internal/vitals"
 	"github.com/onefold/onefold/internal/decimal"
+	"github.com/onefold/onefold/internal/exchange"
 	"github.com/onefold/onefold/internal/mask"
 	"github.com/onefold/onefold/internal/referral"
 )
@@ -37,13 +41,15 @@ type Hit struct {
 	Client
 
 	Properties map[string]string
-	Revenue    string // decimal
-	Engagement        // of an EngagementEvent
-	Vitals            // of a VitalsEvent
-	DNT, GPC   bool   // Do Not Track, Global Privacy Control
-	DataCenter bool   // the address is in a network of data centers, so the sender is likely a program
-	Spam       bool   // the referrer is known to be spam
-	Imported   bool   // from a log: any past time is accepted; the visitor ID is the same on every import
+	Revenue    string          // decimal
+	Currency   string          // of Revenue, an ISO 4217 code in any case; "": the site's
+	Rates      *exchange.Rates // to convert Revenue to the site's currency; nil: none
+	Engagement                 // of an EngagementEvent
+	Vitals                     // of a VitalsEvent
+	DNT, GPC   bool            // Do Not Track, Global Privacy Control
+	DataCenter bool            // the address is in a network of data centers, so the sender is likely a program
+	Spam       bool            // the referrer is known to be spam
+	Imported   bool            // from a log: any past time is accepted; the visitor ID is the same on every import
 }
 
 // Limits of an event, in bytes. Longer descriptive texts are cut, longer identifiers rejected.
@@ -85,6 +91,7 @@ const (
 	BadUserID       Reason = "bad_user_id"
 	BadSessionID    Reason = "bad_session_id"
 	BadRevenue      Reason = "bad_revenue"
+	BadCurrency     Reason = "bad_currency"
 	NoVisitor       Reason = "no_visitor"
 	BadURL          Reason = "bad_url"
 	WrongDomain     Reason = "wrong_domain"
@@ -120,19 +127,53 @@ func (s *siteState) eventOf(h *Hit, now time.Time) (e Event, at time.Time, r *re
 		return e, at, r
 	}
 	e.Path, e.Host = page.Path, page.Host
-	revenue, err := decimal.Parse(h.Revenue)
-	if err != nil {
-		return e, at, reject(BadRevenue, "%v", err)
+	if r = s.earn(&e, h, at); r != nil {
+		return e, at, r
 	}
 	e.ZoneMinutes = s.cal.Minutes(at)
-	e.Name, e.UserID, e.SessionID, e.Revenue = clip(s.masks.Text(h.Name), maxName), h.UserID, h.SessionID, revenue
+	e.Name, e.UserID, e.SessionID = texts.Clip(s.masks.Text(h.Name), maxName), h.UserID, h.SessionID
 	e.Source = referral.Of(s.masks.URL(h.Referrer), page, s.site.Domains)
 	e.Client = h.Client
-	e.Client.Map(func(text string) string { return clip(text, MaxClient) })
-	e.Properties = s.maskProperties(validProperties(h.Properties))
+	e.Client.Map(func(text string) string { return texts.Clip(text, MaxClient) })
+	e.Properties = s.maskProperties(texts.ValidMap(h.Properties))
 	e.Engagement, e.Vitals = h.measured()
 	s.expire(&e, at, now)
 	return e, at, nil
+}
+
+// earn sets the revenue of an event in the site's currency, and what was paid in another one. Without an
+// exchange rate, the event has no revenue in the site's currency.
+func (s *siteState) earn(e *Event, h *Hit, at time.Time) *rejection {
+	revenue, err := decimal.Parse(h.Revenue)
+	if err != nil {
+		return reject(BadRevenue, "%v", err)
+	}
+	e.Revenue = revenue
+	if h.Currency == "" || revenue == "" {
+		return nil
+	}
+	paid, err := exchange.Parse(h.Currency)
+	if err != nil {
+		return reject(BadCurrency, "%q is not a currency; use a code of ISO 4217, such as EUR", texts.Clip(h.Currency, maxShown))
+	}
+	own := cmp.Or(s.site.Currency, DefaultCurrency)
+	if paid == own {
+		return nil
+	}
+	converted, known := h.Rates.Convert(revenue, paid, own, at)
+	e.Paid = Payment{Amount: revenue, Currency: paid, Unconverted: !known}
+	if e.Revenue, err = decimal.Parse(converted); err != nil {
+		return reject(BadRevenue, "%s %s is too large an amount of %s", revenue, paid, own)
+	}
+	return nil
+}
+
+// warning returns what is missing of an event that is accepted.
+func (e *Event) warning() Warning {
+	if e.Paid.Unconverted {
+		return NoExchangeRate
+	}
+	return ""
 }
 
 // identify returns the event's ID and its time, which is part of the ID.
@@ -141,7 +182,7 @@ func (s *siteState) identify(h *Hit, now time.Time) (string, time.Time, *rejecti
 	if h.EventID != "" {
 		var err error
 		if id, err = ulid.ParseStrict(h.EventID); err != nil {
-			return "", now, reject(BadEventID, "%q is not a ULID", clip(h.EventID, maxShown))
+			return "", now, reject(BadEventID, "%q is not a ULID", texts.Clip(h.EventID, maxShown))
 		}
 	} else {
 		at := h.At
@@ -187,7 +228,7 @@ func (h *Hit) check() *rejection {
 	}
 	for name, value := range h.Properties {
 		if len(name) == 0 || len(name) > maxPropertyName || len(value) > maxPropertyValue {
-			return reject(PropertyTooLong, "property %q: use a name of 1 to %d bytes and a value of at most %d", clip(name, maxPropertyName), maxPropertyName, maxPropertyValue)
+			return reject(PropertyTooLong, "property %q: use a name of 1 to %d bytes and a value of at most %d", texts.Clip(name, maxPropertyName), maxPropertyName, maxPropertyValue)
 		}
 	}
 	return nil
@@ -200,7 +241,7 @@ func (s *siteState) pageOf(h *Hit) (page referral.Address, r *rejection) {
 	if h.URL == "" {
 		page = referral.Locate(h.Path)
 	}
-	if !h.Imported && (!webAddress(h.URL) || len(page.Host) > maxHost || !referral.PlausibleHost(page.Host) || hasControls(page.Path)) {
+	if !h.Imported && (!texts.WebAddress(h.URL) || len(page.Host) > maxHost || !referral.PlausibleHost(page.Host) || texts.HasControls(page.Path)) {
 		return page, reject(BadURL, "the page URL is invalid: use https://host/path or /path")
 	}
 	sent, r := pathOf(page.Path, h.Imported)
@@ -215,26 +256,12 @@ func (s *siteState) pageOf(h *Hit) (page referral.Address, r *rejection) {
 	case h.Spam:
 		return page, reject(ReferrerSpam, "the referrer is in the list of referrer spam")
 	case !h.Imported && page.Host != "" && len(s.site.Domains) > 0 && !referral.Within(page.Host, s.site.Domains):
-		return page, reject(WrongDomain, "%s is not one of the site's domains", clip(page.Host, maxShown))
-	case s.excluded.Host(page.Host) || s.excluded.Path(clip(sent, maxPath)) || s.excluded.Address(h.Address):
+		return page, reject(WrongDomain, "%s is not one of the site's domains", texts.Clip(page.Host, maxShown))
+	case s.excluded.Host(page.Host) || s.excluded.Path(texts.Clip(sent, maxPath)) || s.excluded.Address(h.Address):
 		return page, reject(Excluded, "the site excludes this page, host or address")
 	}
 	page.Path, page.Query = storedPath(s.masks, sent), s.masks.Query(page.Query)
 	return page, nil
-}
-
-// webAddress reports whether a page's address is a path, or a URL with a web or app scheme. Other
-// schemes, such as javascript: and data:, are not pages and may be dangerous where URLs are shown.
-func webAddress(address string) bool {
-	scheme, _, found := strings.Cut(address, ":")
-	if !found || strings.ContainsAny(scheme, "/?#") {
-		return true
-	}
-	return strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "app")
-}
-
-func hasControls(s string) bool {
-	return strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
 func (h *Hit) measured() (e Engagement, v Vitals) {
@@ -243,20 +270,12 @@ func (h *Hit) measured() (e Engagement, v Vitals) {
 		e.EngagedMS = min(max(h.EngagedMS, 0), maxEngaged.Milliseconds())
 		e.Scroll = min(max(h.Scroll, 0), maxScroll)
 	case VitalsEvent:
-		v.LCP, v.INP = bounded(h.LCP, maxVital), bounded(h.INP, maxVital)
+		v.LCP, v.INP = vitals.Bounded(h.LCP, maxVital), vitals.Bounded(h.INP, maxVital)
 		if h.CLS != nil && *h.CLS >= 0 {
-			v.CLS = new(bounded(*h.CLS, maxShift))
+			v.CLS = new(vitals.Bounded(*h.CLS, maxShift))
 		}
 	}
 	return e, v
-}
-
-// bounded returns x limited to [0, most], or 0 for NaN.
-func bounded(x, most float64) float64 {
-	if !(x > 0) {
-		return 0
-	}
-	return min(x, most)
 }
 
 // pathOf returns the path of a page with its leading slash.
@@ -271,7 +290,7 @@ func pathOf(path string, imported bool) (string, *rejection) {
 }
 
 // storedPath returns the path by which a page is counted.
-func storedPath(masks *mask.Masker, sent string) string { return clip(masks.Path(sent), maxPath) }
+func storedPath(masks *mask.Masker, sent string) string { return texts.Clip(masks.Path(sent), maxPath) }
 
 // expire sets the expiry of the raw event. It counts from the event's time, or for a late event
 // from its arrival, rounded up to the hour so that the items of an import share an expiry.
@@ -284,30 +303,11 @@ func (s *siteState) expire(e *Event, at, now time.Time) {
 	e.ExpiresAt = wholeHour(from.Add(s.site.Retention.Raw()))
 }
 
-// clip returns s as valid UTF-8, cut between characters to at most n bytes.
-func clip(s string, n int) string {
-	s = valid(s)
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
-}
-
-func valid(s string) string {
-	if utf8.ValidString(s) {
-		return s
-	}
-	return strings.ToValidUTF8(s, "\uFFFD")
-}
-
 // maskProperties masks the values of properties. It does not modify p.
 func (s *siteState) maskProperties(p map[string]string) map[string]string {
 	var masked map[string]string
 	for name, value := range p {
-		text := clip(s.masks.Text(value), maxPropertyValue) // names in patterns may be longer than what they replace
+		text := texts.Clip(s.masks.Text(value), maxPropertyValue) // names in patterns may be longer than what they replace
 		if text == value {
 			continue
 		}
@@ -320,20 +320,4 @@ func (s *siteState) maskProperties(p map[string]string) map[string]string {
 		return p
 	}
 	return masked
-}
-
-func validProperties(p map[string]string) map[string]string {
-	for name, value := range p {
-		if !utf8.ValidString(name) || !utf8.ValidString(value) {
-			p = maps.Collect(func(yield func(string, string) bool) {
-				for name, value := range p {
-					if !yield(valid(name), valid(value)) {
-						return
-					}
-				}
-			})
-			break
-		}
-	}
-	return p
 }

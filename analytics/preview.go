@@ -40,7 +40,7 @@ func (c *Collector) Preview(ctx context.Context, siteID string, hits []Hit) ([]O
 			outcomes[i] = Outcome{EventID: hits[i].EventID, Status: Rejected, Reason: rejected.reason, Detail: rejected.text}
 			continue
 		}
-		outcomes[i] = Outcome{EventID: e.EventID, Status: Stored}
+		outcomes[i] = Outcome{EventID: e.EventID, Status: Stored, Warning: e.warning()}
 		events = append(events, e)
 	}
 	there, err := c.known.findStored(ctx, events)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/onefold/onefold/analytics/internal/dimension"
+	"github.com/onefold/onefold/analytics/internal/texts"
 )
 
 // Settings are what the people of a site may change at any time. Earlier counts are unaffected.
@@ -29,7 +30,7 @@ const (
 
 // check validates and normalizes settings. Errors: ErrSite.
 func (s *Settings) check() error {
-	if len(s.Name) > maxSiteName || valid(s.Name) != s.Name {
+	if len(s.Name) > maxSiteName || texts.Valid(s.Name) != s.Name {
 		return fmt.Errorf("%w: name: use at most %d bytes of UTF-8", ErrSite, maxSiteName)
 	}
 	if s.Currency = strings.ToUpper(s.Currency); s.Currency != "" && (len(s.Currency) != 3 || strings.Trim(s.Currency, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "") {
@@ -39,8 +40,8 @@ func (s *Settings) check() error {
 		return fmt.Errorf("%w: %d custom properties: use at most %d", ErrSite, len(s.CustomProperties), MaxCustomProperties)
 	}
 	for i, name := range s.CustomProperties {
-		if name == "" || len(name) > maxPropertyName || strings.ContainsAny(name, `#|\`) || valid(name) != name {
-			return fmt.Errorf("%w: custom property %q: use 1 to %d bytes without # | \\", ErrSite, clip(name, maxPropertyName), maxPropertyName)
+		if name == "" || len(name) > maxPropertyName || strings.ContainsAny(name, `#|\`) || texts.Valid(name) != name {
+			return fmt.Errorf("%w: custom property %q: use 1 to %d bytes without # | \\", ErrSite, texts.Clip(name, maxPropertyName), maxPropertyName)
 		}
 		if slices.Contains(s.CustomProperties[:i], name) {
 			return fmt.Errorf("%w: custom property %q is listed twice", ErrSite, name)

@@ -45,6 +45,9 @@ type EventRow struct {
 	Shard        int32    `parquet:"shard,dict"`
 	ArrivedAt    *int64   `parquet:"arrived_at,optional,timestamp(millisecond)"`
 	ExpiresAt    *int64   `parquet:"expires_at,optional,timestamp(millisecond)"`
+	Paid         string   `parquet:"paid,optional,dict"`
+	PaidCurrency string   `parquet:"paid_currency,optional,dict"`
+	Unconverted  bool     `parquet:"unconverted,optional"`
 }
 
 // EventClient has the columns of an analytics.Client: its fields, in the same order.
@@ -103,6 +106,7 @@ func NewEventRow(e *analytics.Event, expires time.Time) (*EventRow, error) {
 		EventClient: EventClient(e.Client),
 		Revenue:     e.Revenue, RevenueValue: float(e.Revenue), EngagedMS: e.EngagedMS, Scroll: int32(e.Engagement.Scroll), CLS: e.CLS,
 		ZoneMinutes: int32(e.ZoneMinutes), Shard: int32(e.Shard), ExpiresAt: instant(expires),
+		Paid: e.Paid.Amount, PaidCurrency: e.Paid.Currency, Unconverted: e.Paid.Unconverted,
 	}
 	if e.Name != "" {
 		r.Kind = customEvent
@@ -149,6 +153,7 @@ func (r *EventRow) Event(site string) (*analytics.Event, error) {
 		EventKey:  analytics.EventKey{SiteID: site, Shard: int(r.Shard), EventID: r.EventID},
 		VisitorID: r.VisitorID, VisitorShard: int(r.VisitorShard), ZoneMinutes: int(r.ZoneMinutes), Arrived: orZero(r.ArrivedAt) / 1000,
 		Name: r.Name, Path: r.Path, Host: r.Hostname, SessionID: r.SessionID, UserID: r.UserID, Revenue: r.Revenue,
+		Paid: analytics.Payment{Amount: r.Paid, Currency: r.PaidCurrency, Unconverted: r.Unconverted},
 	}
 	e.Referrer, e.Source.Name, e.Channel = r.Referrer, r.Source, r.Channel
 	e.UTM.Source, e.Medium, e.Campaign = r.UTMSource, r.UTMMedium, r.UTMCampaign

@@ -127,7 +127,7 @@ func (s *scan) writeEvents(ctx context.Context, first, last string, sheet *Sheet
 
 var eventColumns = slices.Concat(
 	[]string{"at", "id", "kind", "name", "path", "hostname", "visitor", "session", "user"}, traitColumns(),
-	[]string{"revenue", "engaged_ms", "scroll", "lcp", "inp", "cls", "properties"},
+	[]string{"revenue", "engaged_ms", "scroll", "lcp", "inp", "cls", "properties", "paid", "paid_currency"},
 )
 
 // traitColumns returns the columns of the dimensions that are traits; appendTraits fills them.
@@ -156,7 +156,7 @@ func eventRow(e *analytics.Event) []any {
 	}
 	row := append(make([]any, 0, len(eventColumns)), moment(timeOf(e.EventID)), e.EventID, kind, e.Name, e.Path, e.Host, e.VisitorID, e.SessionID, e.UserID)
 	row = appendTraits(row, &e.Traits)
-	return append(row, amount(cmp.Or(e.Revenue, "0")), e.EngagedMS, int64(e.Scroll), e.LCP, e.INP, e.Shift(), properties)
+	return append(row, amount(cmp.Or(e.Revenue, "0")), e.EngagedMS, int64(e.Scroll), e.LCP, e.INP, e.Shift(), properties, amount(e.Paid.Amount), e.Paid.Currency)
 }
 
 var sessionColumns = append([]string{

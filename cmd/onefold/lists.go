@@ -15,6 +15,7 @@ import (
 type listsCommands struct {
 	Networks listsNetworks `cmd:"" help:"Check a file for --datacenter-ranges, and look up addresses in it."`
 	Domains  listsDomains  `cmd:"" help:"Check a file for --referrer-spam, and look up referrers in it."`
+	Rates    listsRates    `cmd:"" help:"Check a file for --exchange-rates, and convert an amount."`
 }
 
 // found is the result of looking something up in a list.

@@ -6,10 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/onefold/onefold/internal/seeds"
@@ -99,60 +96,6 @@ func TestNetworksAgainstASearch(t *testing.T) {
 			}
 		}
 	})
-}
-
-// A list stays in use until its file is replaced by a valid one, while addresses are looked up.
-func TestLive(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "networks.txt")
-	l := NewLive(file, ReadNetworks)
-	if l.Look() == nil || l.List() != nil || (*Live[Networks])(nil).List() != nil {
-		t.Error("a list without a file")
-	}
-	write := func(text string) error {
-		t.Helper()
-		if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(file+".new", file); err != nil {
-			t.Fatal(err)
-		}
-		return l.Look()
-	}
-	if err := write("192.0.2.0/24"); err != nil || l.List().Len() != 1 {
-		t.Fatal(err)
-	}
-	before := l.List()
-	if err := l.Look(); err != nil || l.List() != before {
-		t.Error("an unchanged file is read again")
-	}
-	if err := write("here"); !errors.Is(err, ErrList) || !strings.Contains(err.Error(), "networks.txt") || l.List() != before {
-		t.Errorf("an invalid file: %v", err)
-	}
-	var readers sync.WaitGroup
-	stop := make(chan struct{})
-	readers.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				l.List().Contains(netip.MustParseAddr("192.0.2.1"))
-			}
-		}
-	})
-	for i := range 20 {
-		if err := write(fmt.Sprintf("192.0.2.0/24\n198.51.100.%d\n", i)); err != nil || l.List().Len() != 2 {
-			t.Error(err)
-		}
-	}
-	close(stop)
-	readers.Wait()
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
-	if l.Look() == nil || l.List() == nil {
-		t.Error("a list whose file is gone")
-	}
 }
 
 func TestLongLists(t *testing.T) {

@@ -68,7 +68,14 @@ type stepBody struct {
 	Name    string            `json:"name,omitempty" doc:"Name of a custom event."`
 	Path    string            `json:"path"`
 	Props   map[string]string `json:"props,omitempty"`
-	Revenue string            `json:"revenue,omitempty"`
+	Revenue string            `json:"revenue,omitempty" doc:"In the site's currency."`
+	Paid    *paidBody         `json:"paid,omitempty" doc:"What the revenue was converted from, if it was paid in another currency."`
+}
+
+type paidBody struct {
+	Amount      string `json:"amount" doc:"Exact decimal."`
+	Currency    string `json:"currency" doc:"ISO 4217 code."`
+	Unconverted bool   `json:"unconverted,omitempty" doc:"There was no exchange rate, so it does not count as revenue."`
 }
 
 type visitAnswer struct {
@@ -152,6 +159,9 @@ func describeStep(e *analytics.Event) stepBody {
 	step := stepBody{At: explore.TimeOf(e), Kind: "pageview", Name: e.Name, Path: e.Path, Props: e.Properties, Revenue: e.Revenue}
 	if e.Name != "" {
 		step.Kind = "event"
+	}
+	if e.Paid.Currency != "" {
+		step.Paid = &paidBody{e.Paid.Amount, e.Paid.Currency, e.Paid.Unconverted}
 	}
 	return step
 }

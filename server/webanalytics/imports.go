@@ -24,6 +24,7 @@ type ImportedEvent struct {
 	analytics.Client
 	Properties map[string]string `json:"props,omitempty" maxProperties:"30"`
 	Revenue    string            `json:"revenue,omitempty" maxLength:"40" doc:"Decimal."`
+	Currency   string            `json:"currency,omitempty" maxLength:"16" doc:"ISO 4217 code of the revenue's currency, which is converted to the site's if the server has exchange rates. Default: the site's."`
 }
 
 type importRequest struct {
@@ -50,6 +51,7 @@ func (s *Service) importEvents(ctx context.Context, in *importRequest) (*outcome
 	hits := make([]analytics.Hit, len(in.Body.Events))
 	for i := range in.Body.Events {
 		hits[i] = in.Body.Events[i].hit()
+		hits[i].Rates = s.o.Rates.Content()
 	}
 	take := s.o.Collector.Ingest
 	if in.Body.DryRun {
@@ -70,6 +72,6 @@ func (s *Service) importEvents(ctx context.Context, in *importRequest) (*outcome
 func (e *ImportedEvent) hit() analytics.Hit {
 	return analytics.Hit{
 		Imported: true, EventID: e.ID, Name: e.Name, URL: e.URL, Referrer: e.Referrer, Address: e.Address, UserAgent: e.UserAgent,
-		UserID: e.UserID, SessionID: e.SessionID, Client: e.Client, Properties: e.Properties, Revenue: e.Revenue,
+		UserID: e.UserID, SessionID: e.SessionID, Client: e.Client, Properties: e.Properties, Revenue: e.Revenue, Currency: e.Currency,
 	}
 }

@@ -37,6 +37,7 @@ type Event struct {
 	SessionID  string            `json:"sessionId,omitempty" maxLength:"64" doc:"The client's own session ID. Without it, visits end after 30 minutes without events."`
 	Properties map[string]string `json:"props,omitempty" maxProperties:"30"`
 	Revenue    string            `json:"revenue,omitempty" maxLength:"40" example:"12.50" doc:"Decimal."`
+	Currency   string            `json:"currency,omitempty" maxLength:"16" example:"USD" doc:"ISO 4217 code of the revenue's currency, which is converted to the site's if the server has exchange rates. Default: the site's."`
 	analytics.Engagement
 	analytics.Vitals
 	Visitor *Visitor `json:"visitor,omitempty" doc:"The visitor, for events sent by a server. Needs a key of the site with scope ingest or write."`
@@ -163,6 +164,7 @@ func (s *Service) people(ctx context.Context, site string, from *Sender, events 
 		h := e.hit(sender)
 		h.Browser, h.OS, h.Device = agent.Browser, agent.OS, agent.Device
 		h.Country, h.Region, h.City = place.Country, place.Region, place.City
+		h.Rates = s.o.Rates.Content()
 		h.DataCenter, h.Spam = s.inDataCenter(sender.address), s.isSpam(h.Referrer)
 		hits, of = append(hits, h), append(of, i)
 	}
@@ -188,7 +190,7 @@ func (s *Service) withinRates(site, address string, keyed bool, n int) error {
 func (e *Event) hit(from *Sender) analytics.Hit {
 	h := analytics.Hit{
 		EventID: e.ID, Resent: e.Retry, At: e.At, Name: e.Name, URL: e.URL, Referrer: e.Referrer, UserAgent: from.UserAgent, Address: from.address,
-		UserID: e.UserID, SessionID: e.SessionID, Client: e.Reported.Client(), Properties: e.Properties, Revenue: e.Revenue,
+		UserID: e.UserID, SessionID: e.SessionID, Client: e.Reported.Client(), Properties: e.Properties, Revenue: e.Revenue, Currency: e.Currency,
 		Engagement: e.Engagement, Vitals: e.Vitals, DNT: from.dnt, GPC: from.gpc,
 	}
 	if h.Name == "pageview" {

@@ -261,6 +261,8 @@ func (e *Event) textField(name []byte, site *string) (text *string, bit seen) {
 		return &e.SessionID, 1 << 5
 	case "revenue":
 		return &e.Revenue, 1 << 6
+	case "currency":
+		return &e.Currency, 1 << 12
 	case "site":
 		return site, 1 << 7
 	}
@@ -276,7 +278,7 @@ func (e *Event) textField(name []byte, site *string) (text *string, bit seen) {
 var reported = slices.DeleteFunc(slices.Clone(analytics.TraitDefs), func(d analytics.DimensionDef) bool { return d.Sent == nil })
 
 // firstReported is the bit of the first of them.
-const firstReported seen = 1 << 12
+const firstReported seen = 1 << 13
 
 func (s *scanner) properties() map[string]string {
 	all := make(map[string]string)

@@ -10,7 +10,7 @@ import (
 
 // inDataCenter reports whether an address is in the list of networks of data centers.
 func (s *Service) inDataCenter(address string) bool {
-	list := s.o.DataCenters.List()
+	list := s.o.DataCenters.Content()
 	if list == nil {
 		return false
 	}
@@ -20,7 +20,7 @@ func (s *Service) inDataCenter(address string) bool {
 
 // isSpam reports whether a referrer is in the list of referrer spam.
 func (s *Service) isSpam(referrer string) bool {
-	list := s.o.Spam.List()
+	list := s.o.Spam.Content()
 	if list == nil || referrer == "" {
 		return false
 	}

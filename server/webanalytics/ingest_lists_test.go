@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/onefold/onefold/internal/blocklist"
+	"github.com/onefold/onefold/internal/livefile"
 	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/servertest"
@@ -24,8 +25,8 @@ func TestListsFilterEvents(t *testing.T) {
 		servertest.Must(t, os.Rename(file+".new", file))
 		return file
 	}
-	networks := blocklist.NewLive(write("networks.txt", "203.0.113.0/24\n2001:db8::/32\n"), blocklist.ReadNetworks)
-	domains := blocklist.NewLive(write("spam.txt", "spam.example\n"), blocklist.ReadDomains)
+	networks := livefile.New(write("networks.txt", "203.0.113.0/24\n2001:db8::/32\n"), blocklist.ReadNetworks)
+	domains := livefile.New(write("spam.txt", "spam.example\n"), blocklist.ReadDomains)
 	h := servertest.New(t, func(o *server.Options) {
 		o.TrustProxy = true
 		o.Analytics.DataCenters, o.Analytics.Spam = networks, domains

@@ -12,6 +12,7 @@ type metrics struct {
 	events  map[analytics.Status]prometheus.Counter
 	refused *prometheus.CounterVec
 	unknown prometheus.Counter
+	warned  *prometheus.CounterVec
 }
 
 func newMetrics(of *middleware.Metrics) *metrics {
@@ -21,10 +22,12 @@ func newMetrics(of *middleware.Metrics) *metrics {
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_events_refused_total", Help: "Events of requests that were rejected as a whole, by reason."}, []string{"reason"}),
 		unknown: prometheus.NewCounter(prometheus.CounterOpts{Name: "onefold_events_unknown_fields_total", Help: "Requests whose events had fields that the server does not know and ignored."}),
 	}
+	m.warned = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_events_warned_total", Help: "Accepted events of which something is missing, by warning."}, []string{"warning"})
+	m.warned.WithLabelValues(string(analytics.NoExchangeRate))
 	for _, status := range []analytics.Status{analytics.Stored, analytics.Duplicate, analytics.Rejected, analytics.Queued} {
 		m.events[status] = events.WithLabelValues(string(status)) // so that a rate is known from the first event on
 	}
-	of.MustRegister(events, m.refused, m.unknown)
+	of.MustRegister(events, m.refused, m.unknown, m.warned)
 	return m
 }
 
@@ -32,6 +35,9 @@ func (m *metrics) count(outcomes []analytics.Outcome) {
 	for i := range outcomes {
 		if c := m.events[outcomes[i].Status]; c != nil {
 			c.Inc()
+		}
+		if w := outcomes[i].Warning; w != "" {
+			m.warned.WithLabelValues(string(w)).Inc()
 		}
 	}
 }

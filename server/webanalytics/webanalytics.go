@@ -16,7 +16,9 @@ import (
 	"github.com/onefold/onefold/analytics/filtered"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/internal/blocklist"
+	"github.com/onefold/onefold/internal/exchange"
 	"github.com/onefold/onefold/internal/geo"
+	"github.com/onefold/onefold/internal/livefile"
 	"github.com/onefold/onefold/internal/useragent"
 	"github.com/onefold/onefold/server/internal/background"
 	"github.com/onefold/onefold/server/internal/middleware"
@@ -30,14 +32,15 @@ import (
 type Options struct {
 	Collector *analytics.Collector
 
-	Archive     explore.Archive                     // expired raw events; default: none
-	Columns     *explore.Files                      // columns of completed days, if the table is embedded; default: none
-	KeepBytes   int                                 // memory in bytes for raw events of filtered reports; default 128 MB
-	Places      *geo.Live                           // locations of addresses; default: only what a trusted edge sends
-	DataCenters *blocklist.Live[blocklist.Networks] // networks of data centers, whose events are filtered out; default: none
-	Spam        *blocklist.Live[blocklist.Domains]  // referrers whose events are filtered out; default: none
-	TrackerPath string                              // additional path of the tracker, such as /js/numbers.js
-	EventPath   string                              // additional path for single events; pages set it as data-api of the tracker
+	Archive     explore.Archive                    // expired raw events; default: none
+	Columns     *explore.Files                     // columns of completed days, if the table is embedded; default: none
+	KeepBytes   int                                // memory in bytes for raw events of filtered reports; default 128 MB
+	Places      *geo.Live                          // locations of addresses; default: only what a trusted edge sends
+	DataCenters *livefile.File[blocklist.Networks] // networks of data centers, whose events are filtered out; default: none
+	Spam        *livefile.File[blocklist.Domains]  // referrers whose events are filtered out; default: none
+	Rates       *livefile.File[exchange.Rates]     // to convert revenue to the site's currency; default: none
+	TrackerPath string                             // additional path of the tracker, such as /js/numbers.js
+	EventPath   string                             // additional path for single events; pages set it as data-api of the tracker
 
 	Uploads string // folder for uploaded files while they are imported; default: the system's temporary folder
 

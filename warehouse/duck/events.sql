@@ -20,6 +20,9 @@ SELECT
   CAST(nullif(counted, '') AS JSON) AS counted, -- counted JSON: names of the properties that statistics count; NULL: none
   CAST(nullif(goals, '') AS JSON) AS goals, -- goals JSON: goals that the event reaches; NULL: none. See conversions
   CAST(nullif(revenue, '') AS DECIMAL(38, 6)) AS revenue, -- revenue DECIMAL(38,6): exact revenue in the site's currency; NULL: none
+  CAST(nullif(paid, '') AS DECIMAL(38, 6)) AS paid, -- paid DECIMAL(38,6): what the revenue was converted from, in paid_currency; NULL: it was not converted
+  nullif(paid_currency, '') AS paid_currency, -- paid_currency VARCHAR: ISO 4217 code; NULL: the site's currency
+  coalesce(unconverted, false) AS unconverted, -- unconverted BOOLEAN: there was no exchange rate for paid_currency, so revenue is NULL
   engaged_ms, -- engaged_ms BIGINT: engagement time of the page in milliseconds; only events named engagement
   scroll, -- scroll INTEGER: maximum scroll depth of the page in percent; only events named engagement
   lcp, -- lcp DOUBLE: largest contentful paint in milliseconds; only events named vitals

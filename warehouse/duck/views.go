@@ -56,7 +56,8 @@ var (
 	ofEvents = dataset{"events", "{'site': VARCHAR, 'date': DATE}", `site VARCHAR, date DATE, time TIMESTAMPTZ, event_id VARCHAR, visitor_id VARCHAR,
 		visitor_shard INTEGER, kind VARCHAR, name VARCHAR, path VARCHAR, hostname VARCHAR, session_id VARCHAR, user_id VARCHAR,
 		` + traits("$name VARCHAR, ") + `properties VARCHAR, counted VARCHAR, goals VARCHAR, revenue VARCHAR, revenue_value DOUBLE, engaged_ms BIGINT, scroll INTEGER,
-		lcp DOUBLE, inp DOUBLE, cls DOUBLE, zone_minutes INTEGER, arrived_at TIMESTAMPTZ, expires_at TIMESTAMPTZ`}
+		lcp DOUBLE, inp DOUBLE, cls DOUBLE, zone_minutes INTEGER, arrived_at TIMESTAMPTZ, expires_at TIMESTAMPTZ,
+		paid VARCHAR, paid_currency VARCHAR, unconverted BOOLEAN`}
 	ofReadings = dataset{"readings", "{'fleet': VARCHAR, 'date': DATE}", `fleet VARCHAR, date DATE, time TIMESTAMPTZ, device_id VARCHAR, disc VARCHAR,
 		metric VARCHAR, kind VARCHAR, number DOUBLE, text VARCHAR, bool BOOLEAN, decimal VARCHAR, void BOOLEAN, late BOOLEAN, correction BOOLEAN,
 		arrived_at TIMESTAMPTZ, zone_minutes INTEGER, expires_at TIMESTAMPTZ`}

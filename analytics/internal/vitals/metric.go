@@ -68,3 +68,11 @@ func (s *Scale) middle(bucket int) float64 {
 	}
 	return s.Good * math.Pow(s.width(), float64(bucket)-0.5)
 }
+
+// Bounded returns x limited to [0, most], or 0 for NaN.
+func Bounded(x, most float64) float64 {
+	if !(x > 0) {
+		return 0
+	}
+	return min(x, most)
+}

@@ -8,7 +8,9 @@ import (
 	"net/netip"
 
 	"github.com/onefold/onefold/internal/blocklist"
+	"github.com/onefold/onefold/internal/exchange"
 	"github.com/onefold/onefold/internal/geo"
+	"github.com/onefold/onefold/internal/livefile"
 	"github.com/onefold/onefold/server"
 )
 
@@ -19,6 +21,7 @@ type Flags struct {
 	Geo          string   `help:"MaxMind GeoIP database (.mmdb), such as GeoLite2-City.mmdb." type:"path" placeholder:"FILE" env:"ONEFOLD_GEO"`
 	DataCenters  string   `name:"datacenter-ranges" help:"File with networks of data centers, one per line. Their events are filtered out." type:"path" placeholder:"FILE" env:"ONEFOLD_DATACENTER_RANGES"`
 	Spam         string   `name:"referrer-spam" help:"File with domains of referrer spam, one per line. Events with such a referrer are filtered out." type:"path" placeholder:"FILE" env:"ONEFOLD_REFERRER_SPAM"`
+	Rates        string   `name:"exchange-rates" help:"File with daily exchange rates in the format of the European Central Bank (eurofxref-hist.csv), to convert revenue in other currencies than the site's." type:"path" placeholder:"FILE" env:"ONEFOLD_EXCHANGE_RATES"`
 	TrackerPath  string   `help:"Additional path to serve the tracker at, such as /js/numbers.js." placeholder:"PATH" env:"ONEFOLD_TRACKER_PATH"`
 	EventPath    string   `help:"Additional path to accept single events at. Pages name it with data-api." placeholder:"PATH" env:"ONEFOLD_EVENT_PATH"`
 	EventRate    float64  `help:"Maximum events per second from one address, with bursts of 20 times as many." default:"100" env:"ONEFOLD_EVENT_RATE"`
@@ -56,12 +59,16 @@ func (f *Flags) Apply(o *server.Options) (files []File, err error) {
 		files = append(files, File{"geo", a.Places.Look, a.Places.Run, a.Places.Close})
 	}
 	if f.DataCenters != "" {
-		a.DataCenters = blocklist.NewLive(f.DataCenters, blocklist.ReadNetworks)
+		a.DataCenters = livefile.New(f.DataCenters, blocklist.ReadNetworks)
 		files = append(files, File{"datacenter-ranges", a.DataCenters.Look, a.DataCenters.Run, none})
 	}
 	if f.Spam != "" {
-		a.Spam = blocklist.NewLive(f.Spam, blocklist.ReadDomains)
+		a.Spam = livefile.New(f.Spam, blocklist.ReadDomains)
 		files = append(files, File{"referrer-spam", a.Spam.Look, a.Spam.Run, none})
+	}
+	if f.Rates != "" {
+		a.Rates = livefile.New(f.Rates, exchange.Read)
+		files = append(files, File{"exchange-rates", a.Rates.Look, a.Rates.Run, none})
 	}
 	return files, nil
 }

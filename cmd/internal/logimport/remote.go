@@ -205,7 +205,7 @@ func asImported(hits []analytics.Hit) []webanalytics.ImportedEvent {
 		h := &hits[i]
 		events[i] = webanalytics.ImportedEvent{
 			ID: h.EventID, Name: h.Name, URL: cut(h.URL, 8192), Referrer: cut(h.Referrer, 8192), Address: cut(h.Address, 256), UserAgent: cut(h.UserAgent, 8192),
-			UserID: h.UserID, SessionID: h.SessionID, Client: h.Client, Properties: h.Properties, Revenue: h.Revenue,
+			UserID: h.UserID, SessionID: h.SessionID, Client: h.Client, Properties: h.Properties, Revenue: h.Revenue, Currency: h.Currency,
 		}
 		events[i].Client.Map(func(text string) string { return cut(text, analytics.MaxClient) })
 	}

@@ -169,7 +169,7 @@
     else {
       const props = {}
       for (const key in more.props) props[key] = text(more.props[key])
-      send({ name, props, revenue: text(more.revenue), ...more.fields })
+      send({ ...more, name, props, revenue: text(more.revenue) })
     }
   }
   onefold.v = 1

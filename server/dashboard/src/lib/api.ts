@@ -142,7 +142,7 @@ export interface Session {
   revenue?: string | number
 }
 
-export interface TimelineItem { at: string; kind: string; name?: string; path: string; props?: Record<string, string>; revenue?: string | number }
+export interface TimelineItem { at: string; kind: string; name?: string; path: string; props?: Record<string, string>; revenue?: string | number; paid?: { amount: string; currency: string; unconverted?: boolean } }
 export interface Sessions { sessions: Session[] | null; cursor?: string; source?: string; notes?: string[] | null }
 export interface SessionDetail extends Session { timeline: TimelineItem[] | null }
 export interface Journeys {

@@ -233,7 +233,7 @@ func checkVisitLog(w *foldsim.World, visitors *fold.Fold, want *expected) error 
 
 func (r *expected) hasSession(s *Session) bool {
 	id := s.SessionID
-	s.SessionKey, s.Kept = SessionKey{}, Kept{}
+	s.SessionKey, s.Arrivals = SessionKey{}, Arrivals{}
 	return *s == r.sessions[id]
 }
 

@@ -77,7 +77,7 @@ type Tiers struct {
 	Tiers []Tier `json:"tiers"`
 }
 
-// Tier is one level.
+// Tier is one level of Tiers: facts, or buckets of one length.
 type Tier struct {
 	Name   string        `json:"name"`
 	Bucket time.Duration `json:"bucket"` // time span of one item, in nanoseconds; 0 for facts

@@ -45,7 +45,7 @@ type Stats struct {
 	Conversions int64  `dynamodbav:"conversions,omitempty"`
 	EngagedMS   int64  `dynamodbav:"engaged,omitempty"` // engaged time reported by EngagementEvents, milliseconds
 	Day         string `dynamodbav:"day,omitempty"`     // the site's day of an hour. Hours only
-	Kept
+	Arrivals
 }
 
 // BreakdownKey names the values of one dimension in one bucket of a site.
@@ -66,7 +66,7 @@ type Breakdown struct {
 	Other  tally.Count  `dynamodbav:"other,omitempty"`
 	Full   bool         `dynamodbav:"full,omitempty"` // a full breakdown counts every new value in Other from then on
 	Day    string       `dynamodbav:"day,omitempty"`  // the site's day of an hour. Hours only
-	Kept
+	Arrivals
 }
 
 // RealtimeKey names one minute of a site: 2026-05-12T14:30, in UTC.

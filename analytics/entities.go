@@ -142,12 +142,12 @@ type Visitor struct {
 	Visits    visits.List   `dynamodbav:"visits"`              // ordered by start
 	Scrolls   visits.Depths `dynamodbav:"scrolls,omitempty"`   // maximum scroll depth of each page
 	EngagedAt int64         `dynamodbav:"engagedAt,omitempty"` // epoch seconds of the last EngagementEvent that was in time
-	Kept
+	Arrivals
 }
 
-// Kept is the range of arrival times of the facts behind a derived item. It determines the expiry;
+// Arrivals is the range of arrival times of the facts behind a derived item. It determines the expiry;
 // rebuilding is rejected once the first of these facts may have expired. Merging widens the range.
-type Kept struct {
+type Arrivals struct {
 	Since int64 `dynamodbav:"since,omitempty"` // epoch seconds of the first arrival
 	Until int64 `dynamodbav:"until,omitempty"` // epoch seconds of the last arrival
 
@@ -178,7 +178,7 @@ type Session struct {
 	Conversions  int64  `dynamodbav:"conversions,omitempty"` // of all goals
 	Revenue      string `dynamodbav:"revenue,omitempty"`
 	Traits
-	Kept
+	Arrivals
 	Gone bool `dynamodbav:"gone,omitempty"` // merged into another: the fold removes the item
 }
 

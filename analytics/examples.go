@@ -31,18 +31,18 @@ func exampleWindow(w *Window) {
 }
 
 func exampleStats(s *Stats) {
-	exampleDay(s.Start, &s.Day, &s.Kept)
+	exampleDay(s.Start, &s.Day, &s.Arrivals)
 	s.PageViews, s.Events, s.Visits, s.Bounces, s.Seconds = 412, 37, 160, 61, 19840
 	s.NewVisitors, s.ActiveVisitors, s.Conversions, s.Revenue = 118, 142, 9, "441.00"
 }
 
 func exampleBreakdown(b *Breakdown) {
-	exampleDay(b.Start, &b.Day, &b.Kept)
+	exampleDay(b.Start, &b.Day, &b.Arrivals)
 	b.Values = tally.Values{"/": {PageViews: 212, Visits: 120, Bounces: 51}, "/pricing": {PageViews: 97, Visits: 64, Bounces: 10}}
 }
 
 // exampleDay sets the day of an hour, and turns arrival times into seconds.
-func exampleDay(start string, day *string, k *Kept) {
+func exampleDay(start string, day *string, k *Arrivals) {
 	if len(start) > len(calendar.DayLayout) {
 		*day = start[:len(calendar.DayLayout)]
 	}

@@ -107,7 +107,7 @@ func addToVisitor(e *Event, at func(VisitorKey) *Visitor) error {
 		return err
 	}
 	v := at(VisitorKey{e.SiteID, e.VisitorShard, e.VisitorID, calendar.DayOf(visit.Start, e.ZoneMinutes)})
-	v.Kept.note(arrivalOf(e, visit.Start))
+	v.Arrivals.note(arrivalOf(e, visit.Start))
 	v.Visits.Add(&visit)
 	return nil
 }
@@ -119,7 +119,7 @@ func addEngagement(e *Event, at func(VisitorKey) *Visitor) error {
 		return err
 	}
 	v := at(VisitorKey{e.SiteID, e.VisitorShard, e.VisitorID, calendar.DayOf(ms, e.ZoneMinutes)})
-	v.Kept.note(arrivalOf(e, ms))
+	v.Arrivals.note(arrivalOf(e, ms))
 	if e.Arrived == 0 {
 		v.EngagedAt = max(v.EngagedAt, ms/1000)
 	}
@@ -193,7 +193,7 @@ func sessionsOf(v *Visitor) []Session {
 			PageViews: visit.Views(), Events: visit.Events, Revenue: visit.Revenue,
 			Conversions: conversionsOf(visit), Traits: visit.Traits,
 		}
-		all[i].Kept.note(max(late, visit.End/1000))
+		all[i].Arrivals.note(max(late, visit.End/1000))
 	}
 	return all
 }
@@ -225,11 +225,13 @@ func sessionID(k *VisitorKey, v *visits.Visit) string {
 
 // Expiry returns when the item expires: keep after the arrival of its last fact, rounded up to a
 // whole hour.
-func (k Kept) Expiry(keep time.Duration) time.Time { return wholeHour(time.Unix(k.Until, 0).Add(keep)) }
+func (k Arrivals) Expiry(keep time.Duration) time.Time {
+	return wholeHour(time.Unix(k.Until, 0).Add(keep))
+}
 
 // HourExpiry returns when the derived items of an hour expire: hours are kept for their retention
 // after both the end of the hour and the arrival of their last fact.
-func HourExpiry(start string, k Kept, r Retention) time.Time {
+func HourExpiry(start string, k Arrivals, r Retention) time.Time {
 	until := time.Unix(k.Until, 0)
 	if at, err := time.Parse(calendar.HourLayout, start); err == nil && at.Add(time.Hour).After(until) {
 		until = at.Add(time.Hour)

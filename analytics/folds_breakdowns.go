@@ -31,7 +31,7 @@ func foldBreakdowns(c Config, names *calendar.HourNames, events *fold.Facts[Even
 		fold.CacheSize(1024), // breakdowns are large, and most changes affect the last hours
 		fold.Removable((*Breakdown).Empty),
 		fold.Finish(func(b *Breakdown) {
-			b.ExpiresAt = HourExpiry(b.Start, b.Kept, c.retention(b.SiteID))
+			b.ExpiresAt = HourExpiry(b.Start, b.Arrivals, c.retention(b.SiteID))
 		}),
 	)
 }
@@ -42,7 +42,7 @@ func (b *Breakdown) merge(o *Breakdown) {
 	b.Other = b.Other.Plus(o.Other)
 	b.Take(o.Values)
 	b.Day = max(b.Day, o.Day)
-	b.Kept.Merge(o.Kept)
+	b.Arrivals.Merge(o.Arrivals)
 }
 
 // Take adds counts of values. Values that do not fit are counted in Other.
@@ -76,7 +76,7 @@ func addEventToBreakdowns(e *Event, sign int64, names *calendar.HourNames, at fu
 		b.Day = day
 		b.Values.Add(value, c)
 		if e.Arrived != 0 {
-			b.Kept.note(e.Arrived)
+			b.Arrivals.note(e.Arrived)
 		}
 	}
 	switch {
@@ -148,7 +148,7 @@ func addVisitorToBreakdowns(before, after *Visitor, names *calendar.HourNames, a
 			item.Values.Add(value, c)
 		}
 		if late != 0 {
-			item.Kept.note(late)
+			item.Arrivals.note(late)
 		}
 	}
 	if late != lateBefore && before != nil { // a new visitor is counted everywhere anyway

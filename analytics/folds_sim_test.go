@@ -26,21 +26,22 @@ func TestFoldsInTheSimulator(t *testing.T) {
 			folds = append(folds, f)
 		}
 	}
+	var log writtenEvents
 	foldsim.Test(t, foldsim.Scenario{
 		Folds: folds,
 		Write: func(w *foldsim.World) {
-			if err := writeSimulated(w); err != nil {
+			if err := writeSimulated(w, &log); err != nil {
 				t.Fatal(err)
 			}
 		},
-		Check: func(w *foldsim.World) error { return checkSimulated(t, w, folds[0]) },
+		Check: func(w *foldsim.World) error { return checkSimulated(t, w, log.of(w), folds[0]) },
 	}, 60)
 }
 
 // writeSimulated writes a new block, some of whose events may have been written before. Or it
 // changes an existing block: it notes other goals on an event, takes it back, or deletes it
 // afterwards.
-func writeSimulated(w *foldsim.World) error {
+func writeSimulated(w *foldsim.World, log *writtenEvents) error {
 	history := w.History()
 	if len(history) > 0 && w.Rand.IntN(4) == 0 {
 		if it := w.Get(history[w.Rand.IntN(len(history))].Key); it != nil {
@@ -59,9 +60,9 @@ func writeSimulated(w *foldsim.World) error {
 		e.EventID = newULID(uint64(span)+w.Rand.Uint64N(uint64(blockSpan.Milliseconds())), 0, uint16(w.Rand.IntN(1000))).String()
 		add(*e)
 	}
-	for _, e := range simulated(w) {
+	for _, e := range log.of(w) {
 		if e.Erased = false; w.Rand.IntN(3) == 0 {
-			add(*e)
+			add(e)
 		}
 	}
 	blocks, err := Pack(events, w.Now())
@@ -111,35 +112,50 @@ func changeSimulated(w *foldsim.World, it table.Item) error {
 	return err
 }
 
-// simulated returns the written events in order, each in its last state in the block that had it
-// first.
-func simulated(w *foldsim.World) []*Event {
-	events, first := map[string]*Event{}, map[string]string{}
-	for _, h := range w.History() {
-		block, err := Blocks.Decode(h.Item)
-		if err != nil || h.Item == nil {
-			continue
-		}
-		all, err := block.Events()
-		if err != nil {
-			continue
-		}
-		for i := range all {
-			id := all[i].EventID
-			if first[id] == "" {
-				first[id] = block.BlockID
-			}
-			if first[id] == block.BlockID {
-				events[id] = &all[i]
-			}
-		}
+// writtenEvents holds the events of a world's writes. Each write is decoded once, although the
+// events are needed for every later write.
+type writtenEvents struct {
+	world  *foldsim.World
+	read   int               // writes of the world's history that were decoded
+	events map[string]Event  // by ID: the last state in the block that had it first
+	first  map[string]string // the ID of that block
+}
+
+// of returns the events that were written to a world, by ID.
+func (l *writtenEvents) of(w *foldsim.World) []Event {
+	history := w.History()
+	if l.world != w || l.read > len(history) {
+		*l = writtenEvents{world: w, events: map[string]Event{}, first: map[string]string{}}
 	}
-	ids := slices.Sorted(maps.Keys(events))
-	all := make([]*Event, len(ids))
+	for _, h := range history[l.read:] {
+		l.add(h.Item)
+	}
+	l.read = len(history)
+	ids := slices.Sorted(maps.Keys(l.events))
+	all := make([]Event, len(ids))
 	for i, id := range ids {
-		all[i] = events[id]
+		all[i] = l.events[id]
 	}
 	return all
+}
+
+func (l *writtenEvents) add(it table.Item) {
+	block, err := Blocks.Decode(it)
+	if err != nil || it == nil {
+		return
+	}
+	all, err := block.Events()
+	if err != nil {
+		return
+	}
+	for _, e := range all {
+		if l.first[e.EventID] == "" {
+			l.first[e.EventID] = block.BlockID
+		}
+		if l.first[e.EventID] == block.BlockID {
+			l.events[e.EventID] = e
+		}
+	}
 }
 
 // drawStored generates an event of one of three visitors.
@@ -174,8 +190,12 @@ func drawStored(w *foldsim.World) *Event {
 
 // checkSimulated compares the derived items with a recount of the written events, in which each
 // event counts once.
-func checkSimulated(t *testing.T, w *foldsim.World, visitors *fold.Fold) error {
-	want := expectedOf(t, simulated(w))
+func checkSimulated(t *testing.T, w *foldsim.World, written []Event, visitors *fold.Fold) error {
+	events := make([]*Event, len(written))
+	for i := range written {
+		events[i] = &written[i]
+	}
+	want := expectedOf(t, events)
 	return errors.Join(
 		eachDerived(w, StatsItems, len(want.stats), func(s *Stats) bool {
 			return equalStats(plainStats(*s), want.stats[s.Start]) && s.ActiveVisitors == int64(len(want.visitors[s.Start]))
@@ -213,7 +233,7 @@ func checkVisitLog(w *foldsim.World, visitors *fold.Fold, want *expected) error 
 
 func (r *expected) hasSession(s *Session) bool {
 	id := s.SessionID
-	s.SessionKey, s.Kept = SessionKey{}, Kept{}
+	s.SessionKey, s.Arrivals = SessionKey{}, Arrivals{}
 	return *s == r.sessions[id]
 }
 

@@ -27,7 +27,7 @@ func foldStats(c Config, names *calendar.HourNames, events *fold.Facts[EventChan
 			return nil
 		}),
 	).With(fold.Finish(func(s *Stats) {
-		s.ExpiresAt = HourExpiry(s.Start, s.Kept, c.retention(s.SiteID))
+		s.ExpiresAt = HourExpiry(s.Start, s.Arrivals, c.retention(s.SiteID))
 	}))
 }
 
@@ -45,7 +45,7 @@ func (s *Stats) Merge(o *Stats) {
 	s.Conversions += o.Conversions
 	s.EngagedMS += o.EngagedMS
 	s.Day = max(s.Day, o.Day)
-	s.Kept.Merge(o.Kept)
+	s.Arrivals.Merge(o.Arrivals)
 }
 
 // counted returns the event to count: +1 if new, -1 if just marked as erased, 0 otherwise.
@@ -82,7 +82,7 @@ func addEventToStats(e *Event, sign int64, names *calendar.HourNames, at func(St
 		s.Events += sign
 	}
 	s.Revenue = decimal.Add(s.Revenue, decimal.Times(revenue, sign))
-	s.Kept.note(arrivalOf(e, ms))
+	s.Arrivals.note(arrivalOf(e, ms))
 	return nil
 }
 

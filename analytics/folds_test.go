@@ -220,7 +220,7 @@ func ptr[T any](v T) *T { return &v }
 
 // plainStats removes the fields that a recount does not compute.
 func plainStats(s Stats) Stats {
-	s.StatsKey, s.Kept, s.Day, s.Active, s.ActiveVisitors = StatsKey{}, Kept{}, "", nil, 0
+	s.StatsKey, s.Arrivals, s.Day, s.Active, s.ActiveVisitors = StatsKey{}, Arrivals{}, "", nil, 0
 	return s
 }
 
@@ -273,7 +273,7 @@ func (w *world) checkSessions(s Site, want *expected) {
 	for got, err := range RecentSessions(w.Ctx, w.Table, s.SiteID) {
 		w.Must(err)
 		seen++
-		got.Kept = Kept{}
+		got.Arrivals = Arrivals{}
 		id := got.SessionID
 		got.SessionKey = SessionKey{}
 		if got != want.sessions[id] {

@@ -25,7 +25,7 @@ var Schema = table.MustSchema("analytics",
 	imported.Imports, imported.Days, imported.Months, imported.ImportsOfSite, imported.DaysByTime, imported.MonthsByTime,
 	fold.Schema,
 	table.ExpiryOrder("analytics", Retention{}.Tiers()),
-	remarks,
+	annotations,
 )
 
 // StoreEvents writes a block of events.

@@ -14,8 +14,9 @@ import (
 // have expired: it would shrink.
 var ErrSealed = errors.New("analytics: bucket is sealed")
 
-// CheckSealed returns ErrSealed if a day is sealed, by the arrival of its first event, which its
-// statistics record: see Site.SealedAt. It returns nil for a day without statistics.
+// CheckSealed returns ErrSealed if a day is sealed. A day is sealed once its first event may have
+// expired; its statistics record when that event arrived (see Site.SealedAt). A day without
+// statistics is not sealed.
 func CheckSealed(ctx context.Context, t *table.Table, site *Site, day string, now time.Time) error {
 	cal, err := calendar.LoadZone(site.TimeZone)
 	if err != nil {

@@ -184,10 +184,11 @@ func hasEvents(ctx context.Context, t *table.Table, s *Site) (bool, error) {
 	return HasCounts(ctx, t, s)
 }
 
-// SetShards spreads a site's later events over another number of partitions, 1 to table.MaxShards,
-// from about twelve minutes on, and its visitors from the next day on. Earlier items stay where
-// they are. Setting the current number changes nothing. Errors: ErrSite for another number or after
-// 100 changes; table.ErrNotFound.
+// SetShards changes the number of partitions that a site's items are spread over, 1 to
+// table.MaxShards. Events use the new number in about twelve minutes, once all servers know of it;
+// visitors use it from the next day on. Stored items stay where they are. Setting the current
+// number changes nothing. Errors: ErrSite if the number is out of range or has changed 100 times;
+// table.ErrNotFound.
 func SetShards(ctx context.Context, t *table.Table, siteID string, shards int) (Site, error) {
 	if shards < 1 || shards > table.MaxShards {
 		return Site{}, fmt.Errorf("analytics: set shards of site %s: %w: %d partitions: use 1 to %d", siteID, ErrSite, shards, table.MaxShards)

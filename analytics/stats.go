@@ -17,7 +17,7 @@ func (s *Stats) Add(part *Stats) {
 	s.Revenue = decimal.Add(s.Revenue, part.Revenue)
 	s.Conversions += part.Conversions
 	s.EngagedMS += part.EngagedMS
-	s.Kept.Merge(part.Kept)
+	s.Arrivals.Merge(part.Arrivals)
 }
 
 // Same compares the counts that can be summed over buckets.

@@ -77,7 +77,12 @@ func eachSessionChange(before, after *Visitor, each func(was, is *Session)) {
 // visitorFormat is the first byte of an encoded visitor's day.
 const visitorFormat = 2
 
-// appendVisitor appends the encoding of a visitor's day, see docs/format/analytics.md.
+// appendVisitor appends the encoding of a visitor's day (docs/format/analytics.md):
+//
+//	format 1 | engaged at | first arrival | last arrival | scroll depths | visits
+//
+// The numbers are signed varints. The visits come last, because their encoding has a version of its
+// own and reaches to the end. The key is not part of it: the page of the log has it.
 func appendVisitor(buf []byte, v *Visitor) []byte {
 	buf = append(buf, visitorFormat)
 	buf = binary.AppendVarint(buf, v.EngagedAt)

@@ -17,7 +17,7 @@ func (v *Visitor) merge(o *Visitor) {
 	v.Visits = visits.Union(v.Visits, o.Visits)
 	v.Scrolls.Merge(o.Scrolls)
 	v.EngagedAt = max(v.EngagedAt, o.EngagedAt)
-	v.Kept.Merge(o.Kept)
+	v.Arrivals.Merge(o.Arrivals)
 }
 
 func visitOf(e *Event) (visits.Visit, error) {
@@ -103,7 +103,7 @@ func (v *Visitor) lateUntil() int64 {
 }
 
 // note adds the arrival of a fact, in epoch seconds.
-func (k *Kept) note(at int64) {
+func (k *Arrivals) note(at int64) {
 	if k.Since == 0 || at < k.Since {
 		k.Since = at
 	}
@@ -111,7 +111,7 @@ func (k *Kept) note(at int64) {
 }
 
 // Merge adds the arrivals of another range.
-func (k *Kept) Merge(o Kept) {
+func (k *Arrivals) Merge(o Arrivals) {
 	if o.Until == 0 {
 		return
 	}

@@ -236,7 +236,7 @@ func TestVisitorMergeLaws(t *testing.T) {
 		nested := visitorOf(t, parts[0])
 		nested.merge(ofLastTwo)
 		for _, got := range []*Visitor{merge(2, 1, 0), merge(1, 2, 0), nested} {
-			if !equalVisits(got.Visits, want.Visits) || got.Kept != want.Kept {
+			if !equalVisits(got.Visits, want.Visits) || got.Arrivals != want.Arrivals {
 				t.Fatalf("got %+v\nwant %+v", got, want)
 			}
 		}

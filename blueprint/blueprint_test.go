@@ -72,7 +72,7 @@ func TestPromisedPatterns(t *testing.T) {
 // TestDecisionLinks checks that the links of decisions lead to existing files.
 func TestDecisionLinks(t *testing.T) {
 	for _, s := range schemas() {
-		for _, c := range s.Remarks().Decisions {
+		for _, c := range s.Annotations().Decisions {
 			if _, err := os.Stat(filepath.Join("../docs/design", c.Link)); err != nil {
 				t.Errorf("%s: %q: %v", s.Name(), c.Title, err)
 			}

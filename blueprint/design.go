@@ -77,7 +77,7 @@ type Tiers struct {
 	Tiers []Tier `json:"tiers"`
 }
 
-// Tier is one level.
+// Tier is one level of Tiers: facts, or buckets of one length.
 type Tier struct {
 	Name   string        `json:"name"`
 	Bucket time.Duration `json:"bucket"` // time span of one item, in nanoseconds; 0 for facts
@@ -131,7 +131,7 @@ func New(ctx context.Context, s *table.Schema, o Options) (*Design, error) {
 	if err := d.addPatterns(ctx, s, &o); err != nil {
 		return nil, err
 	}
-	d.addRemarks(s.Remarks())
+	d.addAnnotations(s.Annotations())
 	for _, order := range s.Orders() {
 		tiers := Tiers{Name: order.Name}
 		for _, t := range order.Tiers.Tiers {
@@ -148,8 +148,8 @@ func New(ctx context.Context, s *table.Schema, o Options) (*Design, error) {
 	return d, nil
 }
 
-// addRemarks adds the schema's annotations.
-func (d *Design) addRemarks(r table.Remarks) {
+// addAnnotations adds the schema's annotations.
+func (d *Design) addAnnotations(r table.Annotations) {
 	d.Gaps, d.Decisions = r.Gaps, r.Decisions
 	for _, c := range r.Callers {
 		for i := range d.Patterns {

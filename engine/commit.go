@@ -17,6 +17,19 @@ import (
 
 // commit collects the rows of one request and applies them as one batch. Commits are pooled. Keys
 // and rows point into buf, which is reused, so they must not outlive the commit.
+//
+// A commit goes through these steps. It can be abandoned before publish, and only then.
+//
+//	enterTable   keeps the schema from changing
+//	lock         takes the stripes of all items, so that what is read below stays current
+//	perform      reads the old rows, evaluates conditions, stages the new rows in the batch
+//	publish      applies the batch to memory and log; readers see it. Releases tables and stripes
+//	await        waits until the log is on disk, together with other commits
+//
+// The stripes are released before the disk is awaited, because a sync takes longer than the rest.
+// The next writer of the same item may therefore read a row that is not on disk yet. This is safe:
+// the log is written in order, so the later write cannot be on disk without the earlier one, and a
+// writer that is refused because of such a row waits for the disk (see abandon).
 type commit struct {
 	db       *DB
 	batch    *pebble.Batch
@@ -243,6 +256,9 @@ func (c *commit) applyBatch() error {
 
 // number assigns sequence numbers to the records and adds them to the batch, together with the
 // shards that end. The caller must hold DB.order.
+//
+// Numbers are reserved on disk in blocks of sequenceBlock, by the batch that uses the first number
+// of a block. A restart continues after the reserved ones: it skips numbers, but never uses one twice.
 func (c *commit) number() (rolled map[*stream]*catalog.Stream, err error) {
 	db := c.db
 	for i := range c.records {

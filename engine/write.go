@@ -7,85 +7,73 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/engine/internal/capacity"
+	"github.com/onefold/onefold/engine/internal/expr"
 	"github.com/onefold/onefold/engine/internal/item"
+	"github.com/onefold/onefold/engine/internal/request"
 	"github.com/onefold/onefold/engine/internal/row"
 	"github.com/onefold/onefold/engine/internal/stripe"
 )
 
 // PutItem stores an item, and replaces an existing one with the same key.
 func (db *DB) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
-	call, err := begin(ctx, db, &in)
-	if err != nil {
-		return nil, err
-	}
-	defer call.End()
-	var a action
-	if err := a.CheckPut(db.parser, in); err != nil {
-		return nil, err
-	}
-	out := new(dynamodb.PutItemOutput)
-	err = db.write(&a, func(ch *change) (err error) {
+	return execute(ctx, db, in, (*request.Write).CheckPut, func(in *dynamodb.PutItemInput, _ *action, ch *change) (out dynamodb.PutItemOutput, err error) {
 		out.ConsumedCapacity = capacity.Consumed(ch.s.desc, in.ReturnConsumedCapacity, ch.use)
 		out.ItemCollectionMetrics = ch.collection(in.ReturnItemCollectionMetrics)
-		if in.ReturnValues == types.ReturnValueAllOld {
-			out.Attributes, err = row.Decode(ch.old)
-		}
-		return err
+		out.Attributes, err = ch.replaced(in.ReturnValues)
+		return out, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
 }
 
 // DeleteItem deletes an item. Deleting a missing item is not an error.
 func (db *DB) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
-	call, err := begin(ctx, db, &in)
-	if err != nil {
-		return nil, err
-	}
-	defer call.End()
-	var a action
-	if err := a.CheckDelete(db.parser, in); err != nil {
-		return nil, err
-	}
-	out := new(dynamodb.DeleteItemOutput)
-	err = db.write(&a, func(ch *change) (err error) {
+	return execute(ctx, db, in, (*request.Write).CheckDelete, func(in *dynamodb.DeleteItemInput, _ *action, ch *change) (out dynamodb.DeleteItemOutput, err error) {
 		out.ConsumedCapacity = capacity.Consumed(ch.s.desc, in.ReturnConsumedCapacity, ch.use)
 		out.ItemCollectionMetrics = ch.collection(in.ReturnItemCollectionMetrics)
-		if in.ReturnValues == types.ReturnValueAllOld {
-			out.Attributes, err = row.Decode(ch.old)
-		}
-		return err
+		out.Attributes, err = ch.replaced(in.ReturnValues)
+		return out, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
 }
 
 // UpdateItem changes attributes of an item, and creates it if it does not exist.
 func (db *DB) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	return execute(ctx, db, in, (*request.Write).CheckUpdate, func(in *dynamodb.UpdateItemInput, a *action, ch *change) (out dynamodb.UpdateItemOutput, err error) {
+		out.ConsumedCapacity = capacity.Consumed(ch.s.desc, in.ReturnConsumedCapacity, ch.use)
+		out.ItemCollectionMetrics = ch.collection(in.ReturnItemCollectionMetrics)
+		out.Attributes, err = a.returned(ch, in.ReturnValues)
+		return out, err
+	})
+}
+
+// execute checks a request, performs its write, and answers from the change. A nil request is an
+// empty one.
+func execute[In, Out any](ctx context.Context, db *DB, in *In, check func(*request.Write, *expr.Parser, *In) error,
+	answer func(*In, *action, *change) (Out, error)) (*Out, error) {
 	call, err := begin(ctx, db, &in)
 	if err != nil {
 		return nil, err
 	}
 	defer call.End()
 	var a action
-	if err := a.CheckUpdate(db.parser, in); err != nil {
+	if err := check(&a.Write, db.parser, in); err != nil {
 		return nil, err
 	}
-	out := new(dynamodb.UpdateItemOutput)
+	var out Out
 	err = db.write(&a, func(ch *change) (err error) {
-		out.ConsumedCapacity = capacity.Consumed(ch.s.desc, in.ReturnConsumedCapacity, ch.use)
-		out.ItemCollectionMetrics = ch.collection(in.ReturnItemCollectionMetrics)
-		out.Attributes, err = a.returned(ch, in.ReturnValues)
+		out, err = answer(in, &a, ch)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return out, nil
+	return &out, nil
+}
+
+// replaced returns the item as it was before a put or delete, if the request asks for it.
+func (ch *change) replaced(how types.ReturnValue) (item.Item, error) {
+	if how != types.ReturnValueAllOld {
+		return nil, nil
+	}
+	return row.Decode(ch.old)
 }
 
 // returned returns the attributes to return from an update: the whole item or only the touched

@@ -18,7 +18,7 @@ var Schema = table.MustSchema("eventstore",
 	AppendEvents, AppendByPut, PagesFrom, PagesBackwards, SnapshotByID, PastSnapshotsBackwards, HeadByID, EventsOfType, AggregatesOfType, AggregatesOfShard, AggregatesByID, AggregatesByIDBackwards, MarkByID, ReservationByValue, ReservationsOf, AllTypes,
 	FeedFrom, FeedHeadNow, RulesNow, EventsOfTag, tagHeadsNow, ProjectChanges,
 	fold.Schema,
-	remarks,
+	annotations,
 )
 
 // AppendEvents is the transaction of Append: the head with the events, at which concurrent writers

@@ -20,7 +20,15 @@ var ErrPage = errors.New("eventstore: stored events cannot be decoded")
 
 // Record holds the events that one append added to one aggregate, encoded. Heads and pages consist
 // of records. An append of more than 300 KB has several. docs/format/eventstore.md describes the
-// bytes.
+// bytes:
+//
+//	record = format 1 | flags 1 | seq | count | nth | of | time | commit ID | digests | events | CRC-32C 4
+//	event  = fields 1 | ID | type | schema | delay | shard | payload | optional fields
+//
+// A bare field is a varint, or a length and bytes. What the events of an append have in common is
+// stored once: commit ID, time, and the type while it does not change. An event's own time is the
+// difference from that of the append. Flags and fields say which optional parts follow; an unknown
+// one makes a reader refuse the record, because it could not find what comes after it.
 type Record []byte
 
 // RecordInfo describes a record.

@@ -167,7 +167,14 @@ func (l *openLog) numberOf(it table.Item) (n int) {
 
 // readPages reads the pages of a log between two keys, both included, in order.
 func (w *Worker) readPages(ctx context.Context, from, to table.Item, each func(table.Item)) error {
-	in := pagesBetween(w.table.Name(), from, to)
+	return w.query(ctx, itemsBetween(w.table.Name(), from[table.AttrPK], from[table.AttrSK], to[table.AttrSK]), func(it table.Item) error {
+		each(it)
+		return nil
+	})
+}
+
+// query reads all pages of a query and calls each for its items, in order, until it fails.
+func (w *Worker) query(ctx context.Context, in *dynamodb.QueryInput, each func(table.Item) error) error {
 	for {
 		var out *dynamodb.QueryOutput
 		err := w.requests.Retry(ctx, func() (err error) {
@@ -179,7 +186,9 @@ func (w *Worker) readPages(ctx context.Context, from, to table.Item, each func(t
 		}
 		w.requests.Read.Add(int64(len(out.Items)))
 		for _, it := range out.Items {
-			each(it)
+			if err := each(it); err != nil {
+				return err
+			}
 		}
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
 			return nil
@@ -187,15 +196,13 @@ func (w *Worker) readPages(ctx context.Context, from, to table.Item, each func(t
 	}
 }
 
-// pagesBetween returns a consistent query for the pages from one key to another.
-func pagesBetween(name string, from, to table.Item) *dynamodb.QueryInput {
+// itemsBetween returns a consistent query for the items of a partition from one sort key to another.
+func itemsBetween(name string, pk, from, to types.AttributeValue) *dynamodb.QueryInput {
 	return &dynamodb.QueryInput{
 		TableName: ptr(name), ConsistentRead: ptr(true),
-		KeyConditionExpression:   ptr("#pk = :pk AND #sk BETWEEN :from AND :to"),
-		ExpressionAttributeNames: map[string]string{"#pk": table.AttrPK, "#sk": table.AttrSK},
-		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":pk": from[table.AttrPK], ":from": from[table.AttrSK], ":to": to[table.AttrSK],
-		},
+		KeyConditionExpression:    ptr("#pk = :pk AND #sk BETWEEN :from AND :to"),
+		ExpressionAttributeNames:  map[string]string{"#pk": table.AttrPK, "#sk": table.AttrSK},
+		ExpressionAttributeValues: map[string]types.AttributeValue{":pk": pk, ":from": from, ":to": to},
 	}
 }
 

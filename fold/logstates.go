@@ -551,5 +551,5 @@ func (l *StateLog[S, K, P, PK]) pagesOf(t *table.Table, s *S) (*dynamodb.QueryIn
 	if err != nil {
 		return nil, err
 	}
-	return pagesBetween(t.Name(), first, end), nil
+	return itemsBetween(t.Name(), first[table.AttrPK], first[table.AttrSK], end[table.AttrSK]), nil
 }

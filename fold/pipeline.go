@@ -46,7 +46,18 @@ type span struct {
 	first, last Sequence
 }
 
-// delta is what a batch adds to one derived item.
+// delta is what a batch adds to one derived item. In a batch it goes through these steps:
+//
+//	route     apply adds each change to state, and the change is listed in changes
+//	load      reads the stored state and its marks, unless held already has them
+//	rebuild   if the marks show that some changes are counted already: state is made anew from the
+//	          others. A change cannot be taken back from a state, so changes are kept for this
+//	merge     adds state to the stored state, once: merging uses up both
+//	write     on condition that the stored item is still the one that was loaded. Otherwise it is
+//	          loaded again
+//
+// Merging once per batch, and not once per change, is what makes folding cheap: an item that a
+// thousand changes touch is loaded and written once.
 type delta struct {
 	pipeline     pipeline
 	id           string           // partition and sort key, see itemID

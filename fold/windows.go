@@ -144,45 +144,24 @@ func (w *Worker) mergeWindow(k *loadedWindow, part *Window) {
 // readWindows reads the stored parts of all windows of a partition that begin in an interval, both
 // ends included.
 func (w *Worker) readWindows(ctx context.Context, o *once, pk string, from, to int64, each func(start int64, part *Window)) error {
-	in := &dynamodb.QueryInput{
-		TableName: ptr(w.table.Name()), ConsistentRead: ptr(true),
-		KeyConditionExpression:   ptr("#pk = :pk AND #sk BETWEEN :from AND :to"),
-		ExpressionAttributeNames: map[string]string{"#pk": table.AttrPK, "#sk": table.AttrSK},
-		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":pk":   &types.AttributeValueMemberS{Value: pk},
-			":from": &types.AttributeValueMemberS{Value: WindowPrefix + spanName(from) + "#"},
-			":to":   &types.AttributeValueMemberS{Value: WindowPrefix + spanName(to) + "$"}, // '$' follows '#'
-		},
-	}
-	for {
-		var out *dynamodb.QueryOutput
-		err := w.requests.Retry(ctx, func() (err error) {
-			out, err = w.table.API().Query(ctx, in)
-			return err
-		})
+	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+	in := itemsBetween(w.table.Name(), text(pk), text(WindowPrefix+spanName(from)+"#"), text(WindowPrefix+spanName(to)+"$")) // '$' follows '#'
+	return w.query(ctx, in, func(it table.Item) error {
+		if entityOf(it) != o.entity {
+			return nil
+		}
+		part, err := o.decode(it)
 		if err != nil {
 			return err
 		}
-		w.requests.Read.Add(int64(len(out.Items)))
-		for _, it := range out.Items {
-			if entityOf(it) != o.entity {
-				continue
-			}
-			part, err := o.decode(it)
-			if err != nil {
-				return err
-			}
-			span, _, _ := strings.Cut(strings.TrimPrefix(stringOf(it[table.AttrSK]), WindowPrefix), "#")
-			at, err := time.Parse(WindowLayout, span)
-			if err != nil {
-				return err
-			}
-			each(at.UnixMilli(), part)
+		span, _, _ := strings.Cut(strings.TrimPrefix(stringOf(it[table.AttrSK]), WindowPrefix), "#")
+		at, err := time.Parse(WindowLayout, span)
+		if err != nil {
+			return err
 		}
-		if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
-			return nil
-		}
-	}
+		each(at.UnixMilli(), part)
+		return nil
+	})
 }
 
 // flushWindows stores new entries of windows: all, or those that have waited as long as Hold allows

@@ -1,8 +1,6 @@
 package server
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -33,12 +31,10 @@ func (s *Server) documentRoutes(api huma.API, mux *http.ServeMux) error {
 		{"/openapi.json", "application/openapi+json", "default-src 'none'; frame-ancestors 'none'", text},
 		{"/docs", "text/html; charset=utf-8", policy, html},
 	} {
-		file := webfile.New(d.contentType, d.text)
-		zipped, err := compressed(d.text)
+		file, err := webfile.Gzipped(d.contentType, d.text)
 		if err != nil {
 			return fmt.Errorf("server: compress %s: %w", d.path, err)
 		}
-		file.Add("gzip", zipped)
 		mux.Handle("GET "+d.path, s.mw.LimitAnonymous(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Cache-Control", "public, max-age=300")
 			w.Header().Set("Content-Security-Policy", d.policy)
@@ -46,21 +42,6 @@ func (s *Server) documentRoutes(api huma.API, mux *http.ServeMux) error {
 		})))
 	}
 	return nil
-}
-
-func compressed(text []byte) ([]byte, error) {
-	var zipped bytes.Buffer
-	w, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := w.Write(text); err != nil {
-		return nil, err
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return zipped.Bytes(), nil
 }
 
 // notFound returns a handler that answers 404 with a reason.

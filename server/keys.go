@@ -33,8 +33,8 @@ func describeKey(k *accounts.Key, token string) keyBody {
 	if !k.Expires.IsZero() {
 		body.Expires = &k.Expires
 	}
-	if k.Former != nil {
-		body.Former = &k.Former.Until
+	if k.Previous != nil {
+		body.Former = &k.Previous.Until
 	}
 	return body
 }

@@ -1,6 +1,20 @@
 // Package server serves onefold over HTTP. It assembles the routes of the products, adds accounts,
 // health checks, metrics and the dashboard, and maps errors to status codes. Domain logic stays in
 // the packages that it calls.
+//
+// A request passes these layers, outermost first (Server.routes builds them):
+//
+//	CountPanics          counts a panic; net/http then closes the connection
+//	WithClientAddress    finds the client's address, behind trusted proxies too
+//	securityHeaders
+//	load.Gate            keeps the memory of all requests within a budget, if there is one
+//	Wrap of a product    answers before routing, such as the ingest of web events
+//	unknownPaths         answers unknown paths of the API with a problem
+//	Metrics.Observe      measures the operation
+//	Authorize            identifies the caller and checks the operation's permission
+//	the operation        calls its domain package; middleware.Error maps the error
+//
+// An operation without a permission cannot be registered: CheckGuards makes New fail.
 package server
 
 import (

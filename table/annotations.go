@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Remarks are annotations of a schema that cannot be derived from it. They are a part of a schema;
+// Annotations describe a schema beyond what can be derived from it. They are a part of a schema;
 // several are combined.
-type Remarks struct {
+type Annotations struct {
 	Callers   []Caller
 	Gaps      []Gap
 	Decisions []Decision
@@ -31,25 +31,25 @@ type Decision struct {
 	Title, Link string
 }
 
-func (r Remarks) addTo(s *Schema) {
-	s.remarks.Callers = append(s.remarks.Callers, r.Callers...)
+func (r Annotations) addTo(s *Schema) {
+	s.annotations.Callers = append(s.annotations.Callers, r.Callers...)
 	for _, g := range r.Gaps {
-		if !slices.Contains(s.remarks.Gaps, g) {
-			s.remarks.Gaps = append(s.remarks.Gaps, g)
+		if !slices.Contains(s.annotations.Gaps, g) {
+			s.annotations.Gaps = append(s.annotations.Gaps, g)
 		}
 	}
 	for _, d := range r.Decisions {
-		if !slices.Contains(s.remarks.Decisions, d) {
-			s.remarks.Decisions = append(s.remarks.Decisions, d)
+		if !slices.Contains(s.annotations.Decisions, d) {
+			s.annotations.Decisions = append(s.annotations.Decisions, d)
 		}
 	}
 }
 
-// Remarks returns all annotations of the schema. Each caller appears once, in the order of first
+// Annotations returns all annotations of the schema. Each caller appears once, in the order of first
 // mention.
-func (s *Schema) Remarks() Remarks {
-	all := Remarks{Gaps: slices.Clone(s.remarks.Gaps), Decisions: slices.Clone(s.remarks.Decisions)}
-	for _, c := range s.remarks.Callers {
+func (s *Schema) Annotations() Annotations {
+	all := Annotations{Gaps: slices.Clone(s.annotations.Gaps), Decisions: slices.Clone(s.annotations.Decisions)}
+	for _, c := range s.annotations.Callers {
 		i := slices.IndexFunc(all.Callers, func(have Caller) bool { return have.Name == c.Name })
 		if i < 0 {
 			all.Callers = append(all.Callers, Caller{Name: c.Name})
@@ -64,28 +64,28 @@ func (s *Schema) Remarks() Remarks {
 	return all
 }
 
-// checkRemarks rejects annotations that are empty or name unknown patterns, since they become
+// checkAnnotations rejects annotations that are empty or name unknown patterns, since they become
 // outdated first.
-func (s *Schema) checkRemarks() []error {
+func (s *Schema) checkAnnotations() []error {
 	var problems []error
-	for _, c := range s.remarks.Callers {
+	for _, c := range s.annotations.Callers {
 		if c.Name == "" || len(c.Patterns) == 0 {
-			problems = append(problems, fmt.Errorf("remarks: caller %q of patterns %q: set a name and patterns", c.Name, c.Patterns))
+			problems = append(problems, fmt.Errorf("annotations: caller %q of patterns %q: set a name and patterns", c.Name, c.Patterns))
 		}
 		for _, id := range c.Patterns {
 			if !slices.ContainsFunc(s.patterns, func(p *pattern) bool { return p.id == id }) {
-				problems = append(problems, fmt.Errorf("remarks: caller %q uses pattern %q, which is not in the schema", c.Name, id))
+				problems = append(problems, fmt.Errorf("annotations: caller %q uses pattern %q, which is not in the schema", c.Name, id))
 			}
 		}
 	}
-	for _, g := range s.remarks.Gaps {
+	for _, g := range s.annotations.Gaps {
 		if g.Question == "" || g.Needs == "" {
-			problems = append(problems, fmt.Errorf("remarks: gap %q: set Question and Needs", g.Question))
+			problems = append(problems, fmt.Errorf("annotations: gap %q: set Question and Needs", g.Question))
 		}
 	}
-	for _, d := range s.remarks.Decisions {
+	for _, d := range s.annotations.Decisions {
 		if d.Title == "" || d.Link == "" {
-			problems = append(problems, errors.New("remarks: a decision needs a title and a link"))
+			problems = append(problems, errors.New("annotations: a decision needs a title and a link"))
 		}
 	}
 	return problems

@@ -17,11 +17,11 @@ type Part interface {
 // checked when the program starts, and documentation, infrastructure and cost estimates are
 // generated from it.
 type Schema struct {
-	name     string
-	entities []*entity
-	patterns []*pattern
-	orders   []expiryOrder
-	remarks  Remarks
+	name        string
+	entities    []*entity
+	patterns    []*pattern
+	orders      []expiryOrder
+	annotations Annotations
 }
 
 // NewSchema combines parts and checks them, individually and against each other. The error joins
@@ -44,7 +44,7 @@ func NewSchema(name string, parts ...Part) (*Schema, error) {
 		}
 	}
 	problems = append(problems, s.checkNames()...)
-	problems = append(problems, s.checkRemarks()...)
+	problems = append(problems, s.checkAnnotations()...)
 	problems = append(problems, s.checkCollisions()...)
 	if len(problems) > 0 {
 		return nil, fmt.Errorf("table: schema %s: %w", name, errors.Join(problems...))
@@ -76,7 +76,7 @@ func (s *Schema) addTo(to *Schema) {
 		to.addPattern(p)
 	}
 	to.orders = append(to.orders, s.orders...)
-	s.remarks.addTo(to)
+	s.annotations.addTo(to)
 }
 
 func (s *Schema) addEntity(e *entity) {

@@ -49,8 +49,8 @@ var (
 	// ErrConflict is returned if other writers kept changing an item, or another transaction held
 	// it, through all attempts.
 	ErrConflict = errors.New("table: item changed meanwhile")
-	// ErrUnknownValue is returned if a patch changes a value from which an index key or the expiry
-	// is derived, and does not set another value that is also needed.
+	// ErrUnknownValue is returned if an index key or the expiry is derived from several values, and
+	// a patch sets only some of them.
 	ErrUnknownValue = errors.New("table: patch needs a value that it does not have")
 	// ErrTooLarge is returned if an item or a part of its key is larger than allowed.
 	ErrTooLarge = errors.New("table: too large")

@@ -11,7 +11,6 @@ import (
 //
 // Invariant: values never contain '#', and the literal between two variables always does. So keys
 // can be parsed unambiguously, and a key of one shape is never a key of another.
-// read back unambiguously, and a key of one shape is never a key of another.
 type template struct {
 	src      string
 	parts    []templatePart

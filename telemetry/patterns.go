@@ -17,7 +17,7 @@ var Schema = table.MustSchema("telemetry",
 	RetractionsOfDevice, QuarantineOfDevice, CountsOfFleet, SilenceOfFleet, DaysToRollUp, TasksWaiting,
 	fold.Schema,
 	table.ExpiryOrder("telemetry", Retention{}.Tiers()),
-	remarks,
+	annotations,
 )
 
 // DeviceIn names a device.

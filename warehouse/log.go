@@ -34,7 +34,7 @@ type Entry struct {
 	Source    string              `json:"source,omitempty"` // the stream that the positions belong to
 	Positions map[string]Position `json:"positions,omitempty"`
 	Forget    []string            `json:"forget,omitempty"` // shards that no longer exist and were read to their ends
-	Missed    []Missed            `json:"missed,omitempty"`
+	Missed    []Gap               `json:"missed,omitempty"`
 	Repair    *Repair             `json:"repair,omitempty"`   // the repair from the table, and its progress
 	Repaired  bool                `json:"repaired,omitempty"` // whether the repair is complete
 	Skipped   int64               `json:"skipped,omitempty"`  // number of changes that could not be read
@@ -75,8 +75,8 @@ type Position struct {
 	At    time.Time `json:"at,omitzero"`     // when the change was written
 }
 
-// Missed records that changes were trimmed from the stream before they were exported.
-type Missed struct {
+// Gap records that changes were trimmed from the stream before they were exported.
+type Gap struct {
 	At    time.Time `json:"at"` // when the loss was noticed
 	Shard string    `json:"shard"`
 	After string    `json:"after,omitempty"`

@@ -18,7 +18,7 @@ type state struct {
 	Read      time.Time           `json:"read,omitzero"` // when progress was last committed
 	Positions map[string]Position `json:"positions,omitempty"`
 	Repair    *Repair             `json:"repair,omitempty"`
-	Missed    []Missed            `json:"missed,omitempty"` // only the most recent ones
+	Missed    []Gap               `json:"missed,omitempty"` // only the most recent ones
 	Skipped   int64               `json:"skipped,omitempty"`
 	Checks    []check             `json:"checks,omitempty"` // the checkpoints that are kept, by version
 	List      []File              `json:"files"`            // the files as written in a checkpoint; see files

@@ -291,7 +291,7 @@ type Status struct {
 	Source    string              `json:"source,omitempty"`  // the stream
 	Positions map[string]Position `json:"positions"`         // by shard
 	Repair    *Repair             `json:"repair,omitempty"`  // the repair in progress, if any
-	Missed    []Missed            `json:"missed,omitempty"`  // the most recent losses of changes that were trimmed before they were read
+	Missed    []Gap               `json:"missed,omitempty"`  // the most recent losses of changes that were trimmed before they were read
 	Skipped   int64               `json:"skipped,omitempty"` // number of changes that could not be read
 }
 

@@ -24,8 +24,8 @@ const (
 	ArchiveDone  ArchiveState = "done"
 )
 
-// Rest identifies the person that the warehouse must still erase.
-type Rest struct {
+// Pending identifies the person that the warehouse must still erase.
+type Pending struct {
 	UserID   string                 `dynamodbav:"user,omitempty"`
 	Visitors []analytics.VisitorKey `dynamodbav:"visitors,omitempty"`
 }
@@ -104,7 +104,7 @@ func Waiting(ctx context.Context, t *table.Table, before time.Time) iter.Seq2[Re
 // events, and removes the person's identity from the receipt.
 func Forgotten(ctx context.Context, t *table.Table, k ReceiptKey, events int64) error {
 	_, err := Receipts.Modify(ctx, t, k, func(r *Receipt) error {
-		r.Archive, r.Rest = ArchiveDone, Rest{}
+		r.Archive, r.Pending = ArchiveDone, Pending{}
 		r.Deleted.Archived += events
 		return nil
 	})

@@ -62,8 +62,8 @@ type Receipt struct {
 
 	// Archive is the progress in the warehouse; "" if there is none.
 	Archive ArchiveState `dynamodbav:"archive,omitempty" json:"warehouse,omitempty"`
-	// Rest identifies the person for the warehouse while Archive is ArchiveWaits.
-	Rest Rest `dynamodbav:"rest,omitempty" json:"-"`
+	// Pending identifies the person for the warehouse while Archive is ArchiveWaits.
+	Pending Pending `dynamodbav:"rest,omitempty" json:"-"`
 
 	// Remaining work, until DoneAt is set.
 	UserID string                 `dynamodbav:"user,omitempty" json:"-"`

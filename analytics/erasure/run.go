@@ -90,7 +90,7 @@ func (e *eraser) run(ctx context.Context) error {
 		return err
 	}
 	if e.r.Archive == ArchiveWaits {
-		e.r.Rest = Rest{UserID: e.r.UserID, Visitors: e.r.Left}
+		e.r.Pending = Pending{UserID: e.r.UserID, Visitors: e.r.Left}
 	}
 	e.r.DoneAt, e.r.Left, e.r.UserID = e.t.Now().UTC(), nil, ""
 	return Receipts.Put(ctx, e.t, &e.r)

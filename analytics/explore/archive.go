@@ -16,13 +16,13 @@ import (
 // behind the table. It must be safe for concurrent use.
 type Archive interface {
 	// Holds summarizes the events of a site in [from, to), without reading all of them.
-	Holds(ctx context.Context, site string, from, to time.Time) (Held, error)
+	Holds(ctx context.Context, site string, from, to time.Time) (ArchiveCounts, error)
 	// Events yields these events in order of time.
 	Events(ctx context.Context, site string, from, to time.Time) iter.Seq2[*analytics.Event, error]
 }
 
-// Held summarizes what an archive has of a time range of a site.
-type Held struct {
+// ArchiveCounts summarizes what an archive has of a time range of a site.
+type ArchiveCounts struct {
 	PageViews int64
 	Events    int64  // custom events, without measurements of pages
 	Version   uint64 // changes whenever the content changes

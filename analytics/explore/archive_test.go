@@ -22,7 +22,7 @@ type shoebox struct {
 	err     error
 }
 
-func (s *shoebox) Holds(_ context.Context, _ string, from, to time.Time) (h Held, err error) {
+func (s *shoebox) Holds(_ context.Context, _ string, from, to time.Time) (h ArchiveCounts, err error) {
 	h.Version = s.version
 	for _, e := range s.events {
 		switch at := at(e); {

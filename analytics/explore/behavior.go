@@ -202,7 +202,7 @@ func (s *scan) meet(ctx context.Context, r Range) error {
 		}
 	}
 	if len(windows) > 0 {
-		s.remarks = append(s.remarks, "Filters on what users did select only visits of identified users.")
+		s.behavioral = append(s.behavioral, "Filters on what users did select only visits of identified users.")
 	}
 	return nil
 }
@@ -232,7 +232,7 @@ func (s *scan) meetIn(ctx context.Context, r Range, all []*behavior) error {
 		return fmt.Errorf("%w: from %s to %s; request later days or remove the filters", ErrGone, r.From, r.To)
 	}
 	if len(w.lost) > 0 && r.From < s.first {
-		s.remarks = append(s.remarks, "What users did on "+spansText(w.lost)+" has expired and is unknown.")
+		s.behavioral = append(s.behavioral, "What users did on "+spansText(w.lost)+" has expired and is unknown.")
 	}
 	w.left.Store(s.left.Load())
 	users := 0

@@ -14,7 +14,17 @@ import (
 var errColumns = errors.New("explore: malformed columns")
 
 // encoder appends the encoding of columns, of the same form as decoder reads. Numbers are varints;
-// times and other numbers that grow are stored as differences; codes of texts take their width.
+// times and other numbers that grow are stored as differences; codes of texts take their width:
+//
+//	visits, events, events read
+//	of visits: visitor, first event, seconds, bounced, user, hour, dimensions, conversions
+//	of events: time, hour, name, path, revenue, engaged time, properties
+//	scroll depths
+//
+//	column = number of texts | texts | code of each row, 1, 2 or 4 bytes
+//
+// The width of the codes follows from the number of texts. A column that a later version adds needs
+// a new fileFormat: files of another format are made again, so there is nothing to convert.
 type encoder struct{ b []byte }
 
 // appendColumns appends the encoding of a day's columns.

@@ -120,7 +120,7 @@ type scan struct {
 	turn       chan struct{}
 	progress   progress // protected by x.mu
 	first      string   // first day of the range
-	remarks    []string // notes on behavioral filters
+	behavioral []string // notes on behavioral filters
 }
 
 // scan starts a question about the visits of a range that match all filters. Errors: ErrQuestion,
@@ -252,7 +252,7 @@ func (s *scan) statistics(ctx context.Context, first, last string) (map[string]k
 
 // notes describes which days are missing from the answer, and which are from the archive.
 func (s *scan) notes() []string {
-	notes := append(slices.Clone(s.remarks), s.archivedNotes()...)
+	notes := append(slices.Clone(s.behavioral), s.archivedNotes()...)
 	if len(s.lost) == 0 {
 		return notes
 	}

@@ -54,7 +54,12 @@ const (
 
 var fileMagic = [8]byte{'o', 'f', 'c', 'o', 'l', 's', 0, fileFormat}
 
-// fileHead is the start of a file.
+// fileHead is the start of a file. The columns follow, as one zstd frame:
+//
+//	"ofcols" 0 format | users 8 | fingerprint | length 8 | sum 8 | zstd(columns)
+//
+// Numbers are little-endian. Sum is xxHash64 of everything else, so a file that is damaged or only
+// half written is recognized before it is decompressed; Length bounds the memory for that.
 type fileHead struct {
 	Magic  [8]byte
 	Users  uint64 // check of the key of users

@@ -23,11 +23,11 @@ type FunnelKey struct {
 type Funnel struct {
 	FunnelKey
 	Name string `dynamodbav:"name"`
-	Course
+	FunnelDefinition
 }
 
-// Course is the definition of a funnel.
-type Course struct {
+// FunnelDefinition lists the steps of a funnel and limits the time between them.
+type FunnelDefinition struct {
 	Steps         []Step `dynamodbav:"steps"`
 	WindowMinutes int    `dynamodbav:"window,omitempty"` // from first to last step; 0: the whole visit
 }
@@ -62,7 +62,7 @@ const (
 	maxGroups     = 20
 )
 
-func (c *Course) check() error {
+func (c *FunnelDefinition) check() error {
 	if len(c.Steps) < minSteps || len(c.Steps) > maxSteps {
 		return fmt.Errorf("%w: a funnel has %d to %d steps", ErrQuestion, minSteps, maxSteps)
 	}
@@ -83,7 +83,7 @@ func (c *Course) check() error {
 }
 
 // CreateFunnel stores a funnel. Errors: ErrQuestion, table.ErrNotFound for an unknown site.
-func (x *Explorer) CreateFunnel(ctx context.Context, siteID, name string, c Course) (Funnel, error) {
+func (x *Explorer) CreateFunnel(ctx context.Context, siteID, name string, c FunnelDefinition) (Funnel, error) {
 	name = strings.TrimSpace(name)
 	if name == "" || len(name) > maxFunnelName {
 		return Funnel{}, fmt.Errorf("%w: a funnel's name has 1 to %d bytes", ErrQuestion, maxFunnelName)

@@ -12,7 +12,7 @@ import (
 // FunnelIn selects a funnel report.
 type FunnelIn struct {
 	Range
-	Course
+	FunnelDefinition
 	Filters []Filter
 	By      analytics.Dimension // optional dimension of visits to group by
 }
@@ -43,7 +43,7 @@ type FunnelGroup struct {
 // within the window from the first step. Errors: ErrQuestion, ErrTooMuch, ErrGone,
 // table.ErrNotFound.
 func (x *Explorer) FunnelReport(ctx context.Context, in FunnelIn) (FunnelReport, error) {
-	if err := in.Course.check(); err != nil {
+	if err := in.FunnelDefinition.check(); err != nil {
 		return FunnelReport{}, err
 	}
 	if in.By != "" {
@@ -55,7 +55,7 @@ func (x *Explorer) FunnelReport(ctx context.Context, in FunnelIn) (FunnelReport,
 	if err != nil {
 		return FunnelReport{}, err
 	}
-	r := newRunner(in.Course)
+	r := newRunner(in.FunnelDefinition)
 	total := make([]int64, len(in.Steps))
 	groups := map[string][]int64{}
 	err = s.each(ctx, func(_ string, d *columns) error {
@@ -120,7 +120,7 @@ const maxRemembered = 100_000
 
 // runner follows visits through a funnel. It is not safe for concurrent use.
 type runner struct {
-	Course
+	FunnelDefinition
 	windowMS int64
 	matches  []map[string]bool // cached answers by step and path
 	// began is, by step, the latest time at which a visit that reached the step can have taken the
@@ -128,8 +128,8 @@ type runner struct {
 	began []int64
 }
 
-func newRunner(c Course) *runner {
-	r := &runner{Course: c, windowMS: int64(c.WindowMinutes) * 60_000, began: make([]int64, len(c.Steps))}
+func newRunner(c FunnelDefinition) *runner {
+	r := &runner{FunnelDefinition: c, windowMS: int64(c.WindowMinutes) * 60_000, began: make([]int64, len(c.Steps))}
 	for range c.Steps {
 		r.matches = append(r.matches, map[string]bool{})
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // deepest tries every way of taking the steps.
-func deepest(c Course, events []analytics.Event, began int64) int {
+func deepest(c FunnelDefinition, events []analytics.Event, began int64) int {
 	most := 0
 	for i, e := range events {
 		s := c.Steps[0]
@@ -27,7 +27,7 @@ func deepest(c Course, events []analytics.Event, began int64) int {
 		}
 		n := 1
 		if len(c.Steps) > 1 {
-			n += deepest(Course{c.Steps[1:], c.WindowMinutes}, events[i+1:], start)
+			n += deepest(FunnelDefinition{c.Steps[1:], c.WindowMinutes}, events[i+1:], start)
 		}
 		most = max(most, n)
 	}
@@ -50,7 +50,7 @@ func TestFunnelsAgreeWithBruteForce(t *testing.T) {
 			want := make([]int64, len(in.Steps))
 			germans := int64(0)
 			for _, v := range all.filtered(in.Filters).visits {
-				n := deepest(in.Course, v.events, -1)
+				n := deepest(in.FunnelDefinition, v.events, -1)
 				for i := range n {
 					want[i]++
 				}
@@ -62,13 +62,13 @@ func TestFunnelsAgreeWithBruteForce(t *testing.T) {
 			w.must(err)
 			for i, s := range got.Steps {
 				if s.Visits != want[i] || i > 0 && s.DropOff != want[i-1]-want[i] {
-					w.Errorf("%v of %+v: %+v, want %v", in.Filters, in.Course, got.Steps, want)
+					w.Errorf("%v of %+v: %+v, want %v", in.Filters, in.FunnelDefinition, got.Steps, want)
 					break
 				}
 			}
 			for _, g := range got.Groups {
 				if g.Value == "DE" && g.Visits[1] != germans {
-					w.Errorf("%v of %+v: %+v, want %d from DE", in.Filters, in.Course, got.Groups, germans)
+					w.Errorf("%v of %+v: %+v, want %d from DE", in.Filters, in.FunnelDefinition, got.Groups, germans)
 				}
 			}
 		}
@@ -77,12 +77,12 @@ func TestFunnelsAgreeWithBruteForce(t *testing.T) {
 
 func TestFunnelsAreKept(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-05-10T12:00"))
-	course := Course{Steps: []Step{{Path: "/"}, {Event: "order"}}, WindowMinutes: 30}
+	course := FunnelDefinition{Steps: []Step{{Path: "/"}, {Event: "order"}}, WindowMinutes: 30}
 	f, err := w.x.CreateFunnel(w.ctx, "shop", " Buying ", course)
 	w.must(err)
 	all, err := w.x.Funnels(w.ctx, "shop")
 	w.must(err)
-	if len(all) != 1 || all[0].Name != "Buying" || fmt.Sprint(all[0].Course) != fmt.Sprint(course) {
+	if len(all) != 1 || all[0].Name != "Buying" || fmt.Sprint(all[0].FunnelDefinition) != fmt.Sprint(course) {
 		t.Errorf("%+v", all)
 	}
 	w.must(w.x.DeleteFunnel(w.ctx, "shop", f.FunnelID))
@@ -92,7 +92,7 @@ func TestFunnelsAreKept(t *testing.T) {
 	if _, err := w.x.CreateFunnel(w.ctx, "other", "x", course); !errors.Is(err, table.ErrNotFound) {
 		t.Errorf("error %v", err)
 	}
-	for name, c := range map[string]Course{
+	for name, c := range map[string]FunnelDefinition{
 		"one step": {Steps: course.Steps[:1]}, "many steps": {Steps: make([]Step, 13)}, "empty step": {Steps: make([]Step, 2)},
 		"both": {Steps: []Step{{Path: "/", Event: "x"}, {Path: "/"}}}, "no slash": {Steps: []Step{{Path: "a"}, {Path: "/"}}},
 		"window": {Steps: course.Steps, WindowMinutes: 1441}, "long": {Steps: []Step{{Path: "/" + strings.Repeat("a", 600)}, {Path: "/"}}},

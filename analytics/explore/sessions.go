@@ -142,15 +142,6 @@ func (s *scan) sessionIDs(r Range) (in analytics.SessionsIn, err error) {
 	return analytics.SessionsBetween(&s.site, start, end)
 }
 
-// leastID returns the smallest ID of a millisecond.
-func leastID(at time.Time) string {
-	var id ulid.ULID
-	if err := id.SetTime(ulid.Timestamp(at)); err != nil { // later than the year 10889
-		return ulid.ULID{255}.String()
-	}
-	return id.String()
-}
-
 // rawSessions lists the sessions of selected visits, day by day from the last.
 func (x *Explorer) rawSessions(ctx context.Context, in SessionsIn) (SessionPage, error) {
 	page := SessionPage{Source: FromRaw, Notes: []string{}}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/oklog/ulid/v2"
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/report"
@@ -97,7 +98,7 @@ func TestWritesAreNoted(t *testing.T) {
 	key := func(sk string) map[string]types.AttributeValue {
 		return map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "SITE#shop#SHARD#1"}, "sk": &types.AttributeValueMemberS{Value: sk}}
 	}
-	event := key("BLOCK#" + leastID(at))
+	event := key("BLOCK#" + ulid.MustNew(ulid.Timestamp(at), nil).String())
 	name := new("shop")
 	for _, tc := range []struct {
 		name    string

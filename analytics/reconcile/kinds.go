@@ -61,15 +61,15 @@ var kindOfStats = itemKind[analytics.Stats, analytics.StatsKey]{
 	},
 	finish: func(s, stored *analytics.Stats, r analytics.Retention) {
 		s.Day = max(s.Day, stored.Day)
-		s.Kept.Merge(stored.Kept)
-		s.ExpiresAt = analytics.HourExpiry(s.Start, s.Kept, r)
+		s.Arrivals.Merge(stored.Arrivals)
+		s.ExpiresAt = analytics.HourExpiry(s.Start, s.Arrivals, r)
 	},
 	text: func(s *analytics.Stats) any {
 		return struct {
 			report.Figures
 			Active int64
-			analytics.Kept
-		}{report.FiguresOf(s), s.ActiveVisitors, s.Kept}
+			analytics.Arrivals
+		}{report.FiguresOf(s), s.ActiveVisitors, s.Arrivals}
 	},
 }
 
@@ -125,8 +125,8 @@ func finishBreakdown(want, stored *analytics.Breakdown, r analytics.Retention) {
 	all := want.Values
 	want.Values = nil
 	want.Take(all)
-	want.Kept.Merge(stored.Kept)
-	want.ExpiresAt = analytics.HourExpiry(want.Start, want.Kept, r)
+	want.Arrivals.Merge(stored.Arrivals)
+	want.ExpiresAt = analytics.HourExpiry(want.Start, want.Arrivals, r)
 }
 
 // differenceOf describes the difference between a stored and a wanted item.

@@ -198,7 +198,7 @@ func ways() map[string]spoiled {
 				e := analytics.Event{EventKey: analytics.EventKey{EventID: analytics.FirstID(at)}, ZoneMinutes: w.cal.Minutes(at), Path: "/nowhere"}
 				day, err := new(analytics.Replay).Add(&e)
 				w.must(err)
-				v.Visits, v.Kept = day.Visits, day.Kept
+				v.Visits, v.Arrivals = day.Visits, day.Arrivals
 			})
 		}, "analytics.visitor", Extra},
 		"wrong session": {func(w *shop, i items) {

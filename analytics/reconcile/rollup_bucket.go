@@ -134,7 +134,7 @@ func (r *roller) changedBreakdown(ctx context.Context, b rolling, key analytics.
 			all.Add(v, c)
 		}
 		sum.Other = sum.Other.Plus(part.Other)
-		sum.Kept.Merge(part.Kept)
+		sum.Arrivals.Merge(part.Arrivals)
 	}
 	sum.Take(all)
 	if sameBreakdown(&stored.State, &sum) {

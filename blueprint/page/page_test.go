@@ -118,7 +118,7 @@ func TestTextIsEscaped(t *testing.T) {
 		PK: "NOTE#{id}", SK: "NOTE<i>", Doc: bad, Example: func(n *note) { n.Text = bad },
 	})
 	byID := table.NewGet[noteKey](notes, table.GetDef{ID: "N1", Question: bad})
-	got := write(t, design(t, table.MustSchema("notes", notes, byID, table.Remarks{
+	got := write(t, design(t, table.MustSchema("notes", notes, byID, table.Annotations{
 		Gaps: []table.Gap{{Question: bad, Needs: bad}}, Decisions: []table.Decision{{Title: bad, Link: "javascript:alert(1)"}},
 	})))
 	for _, raw := range []string{bad, "NOTE<i>", `href="javascript:`} {

@@ -106,11 +106,11 @@ func (c *importCommand) options() logimport.Options {
 	return logimport.Options{Site: c.Site, Format: logimport.Format(c.Format), Bots: c.IncludeBots, Assets: c.IncludeAssets, Hosts: c.Host}
 }
 
-// read reads the files in order and passes their events to a taker. If a file cannot be read to its
+// read reads the files in order and passes their events to an ingester. If a file cannot be read to its
 // end, that is noted and the next files are read.
-func (c *importCommand) read(ctx context.Context, std streams, taker logimport.Taker, into *importSummary) (err error) {
+func (c *importCommand) read(ctx context.Context, std streams, ingester logimport.Ingester, into *importSummary) (err error) {
 	bar := terminal.NewFiles(std.err, c.Quiet, c.Files)
 	defer bar.Close()
-	into.Summary, into.unread, err = logimport.Read(ctx, taker, bar, c.options(), std.in, c.Files)
+	into.Summary, into.unread, err = logimport.Read(ctx, ingester, bar, c.options(), std.in, c.Files)
 	return err
 }

@@ -32,8 +32,8 @@ func (c *importCommand) follow(ctx context.Context, std streams, g *globals) (*i
 			return err
 		}
 		logger := g.logger(std.err)
-		taker := analytics.NewCollector(s.table, analytics.CollectorOptions{})
-		if err := c.followAll(ctx, std, g, taker, summary, s.folds(logger, nil)...); err != nil || s.Shared { // with a shared table, other workers fold the rest
+		ingester := analytics.NewCollector(s.table, analytics.CollectorOptions{})
+		if err := c.followAll(ctx, std, g, ingester, summary, s.folds(logger, nil)...); err != nil || s.Shared { // with a shared table, other workers fold the rest
 			return err
 		}
 		rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainFor)
@@ -46,13 +46,13 @@ func (c *importCommand) follow(ctx context.Context, std streams, g *globals) (*i
 }
 
 // followAll follows the files, runs further services, and adds up the results.
-func (c *importCommand) followAll(ctx context.Context, std streams, g *globals, taker logimport.Taker, summary *importSummary, services ...service) error {
+func (c *importCommand) followAll(ctx context.Context, std streams, g *globals, ingester logimport.Ingester, summary *importSummary, services ...service) error {
 	if slices.Contains(c.Files, "-") {
 		return errors.New("not_followable: standard input cannot be followed; import it without --follow")
 	}
 	var followers []*logimport.Importer
 	for _, name := range c.Files {
-		im, following, err := follower(taker, g, g.logger(std.err), c.options(), name)
+		im, following, err := follower(ingester, g, g.logger(std.err), c.options(), name)
 		if err != nil {
 			return err
 		}
@@ -67,12 +67,12 @@ func (c *importCommand) followAll(ctx context.Context, std streams, g *globals, 
 }
 
 // follower returns the importer of one followed log.
-func follower(taker logimport.Taker, g *globals, logger *slog.Logger, o logimport.Options, name string) (*logimport.Importer, service, error) {
+func follower(ingester logimport.Ingester, g *globals, logger *slog.Logger, o logimport.Options, name string) (*logimport.Importer, service, error) {
 	path, err := filepath.Abs(name)
 	if err != nil {
 		return nil, nil, err
 	}
-	im, err := logimport.New(taker, terminal.NewFiles(io.Discard, true, nil), o)
+	im, err := logimport.New(ingester, terminal.NewFiles(io.Discard, true, nil), o)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -97,7 +97,7 @@ type followFlags struct {
 // services returns a service for each log to follow. The sites must exist.
 func (f *followFlags) services(ctx context.Context, s *store, g *globals, logs io.Writer) ([]service, error) {
 	var services []service
-	taker := analytics.NewCollector(s.table, analytics.CollectorOptions{})
+	ingester := analytics.NewCollector(s.table, analytics.CollectorOptions{})
 	for _, text := range f.Follow {
 		site, path, ok := strings.Cut(text, "=")
 		if !ok || site == "" || path == "" {
@@ -109,7 +109,7 @@ func (f *followFlags) services(ctx context.Context, s *store, g *globals, logs i
 		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 			return nil, fmt.Errorf("--follow %s: it is not a regular file", text)
 		}
-		_, following, err := follower(taker, g, g.logger(logs), logimport.Options{Site: site}, path)
+		_, following, err := follower(ingester, g, g.logger(logs), logimport.Options{Site: site}, path)
 		if err != nil {
 			return nil, err
 		}

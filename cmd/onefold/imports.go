@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/imported"
+	"github.com/onefold/onefold/cmd/internal/terminal"
 	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
 	"github.com/onefold/onefold/table"
 )
@@ -31,16 +31,9 @@ func (c *importsList) Run(ctx context.Context, std streams, g *globals) error {
 		if err != nil {
 			return err
 		}
-		if g.JSON {
-			return printJSON(std.out, append([]imported.Import{}, all...))
-		}
-		w := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
-		fmt.Fprintln(w, "ID\tFORMAT\tSTATE\tFROM\tTO\tPAGE VIEWS\tVISITS\tIMPORTED")
-		for i := range all {
-			im := &all[i]
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", im.ImportID, im.Format, im.State, im.From, im.To, grouped(im.PageViews), grouped(im.Visits), im.At.Format("2006-01-02 15:04"))
-		}
-		return w.Flush()
+		return terminal.List[imported.Import]{JSON: g.JSON, Columns: "ID\tFORMAT\tSTATE\tFROM\tTO\tPAGE VIEWS\tVISITS\tIMPORTED", Row: func(im *imported.Import) []any {
+			return []any{im.ImportID, im.Format, im.State, im.From, im.To, grouped(im.PageViews), grouped(im.Visits), im.At.Format("2006-01-02 15:04")}
+		}}.Print(std.out, all)
 	})
 }
 

@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/cmd/internal/terminal"
 	"github.com/onefold/onefold/cmd/onefold/internal/apisession"
 	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
 	"github.com/onefold/onefold/server/accounts"
@@ -162,19 +162,13 @@ func (c *keyList) Run(ctx context.Context, std streams, g *globals) error {
 }
 
 func printKeys(std streams, g *globals, keys []keyOutput) error {
-	if g.JSON {
-		return printJSON(std.out, keys)
-	}
-	w := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "KEY\tSITE\tSCOPE\tNAME\tLAST USED\tEXPIRES\tCREATOR")
-	for _, k := range keys {
+	return terminal.List[keyOutput]{JSON: g.JSON, Columns: "KEY\tSITE\tSCOPE\tNAME\tLAST USED\tEXPIRES\tCREATOR", Row: func(k *keyOutput) []any {
 		expires := "never"
 		if !k.Expires.IsZero() {
 			expires = k.Expires.Format(time.DateOnly)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Site, k.Scope, k.Name, cmp.Or(k.LastUsed, "never"), expires, cmp.Or(k.Creator, "command line"))
-	}
-	return w.Flush()
+		return []any{k.ID, k.Site, k.Scope, k.Name, cmp.Or(k.LastUsed, "never"), expires, cmp.Or(k.Creator, "command line")}
+	}}.Print(std.out, keys)
 }
 
 type keyRevoke struct {

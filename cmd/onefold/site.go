@@ -89,16 +89,15 @@ func (c *siteList) Run(ctx context.Context, std streams, g *globals) error {
 		}
 		return nil
 	})
-	switch {
-	case err != nil && !errors.Is(err, storeurl.ErrNoTable):
-		return err
-	case g.JSON:
-		return printJSON(std.out, sites)
-	case len(sites) == 0:
-		_, err := fmt.Fprintln(std.out, "No sites yet. Create one with: onefold site create my-site")
+	if err != nil && !errors.Is(err, storeurl.ErrNoTable) {
 		return err
 	}
-	return printSites(std, sites)
+	return terminal.List[siteOutput]{
+		JSON: g.JSON, Empty: "No sites yet. Create one with: onefold site create my-site", Columns: "SITE\tTIME ZONE\tDOMAINS\tCREATED",
+		Row: func(s *siteOutput) []any {
+			return []any{s.ID, s.TimeZone, strings.Join(s.Domains, ", "), s.CreatedAt.Format(time.DateOnly)}
+		},
+	}.Print(std.out, sites)
 }
 
 // retention describes how long each tier is kept.
@@ -110,15 +109,6 @@ func retention(r analytics.Retention) string {
 		return fmt.Sprintf("%d d", int(d.Hours()/24))
 	}
 	return fmt.Sprintf("raw %s, hours %s, days %s, months %s", days(r.Raw()), days(r.Of(analytics.Hour)), days(r.Of(analytics.Day)), days(r.Of(analytics.Month)))
-}
-
-func printSites(std streams, sites []siteOutput) error {
-	w := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "SITE\tTIME ZONE\tDOMAINS\tCREATED")
-	for _, s := range sites {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.ID, s.TimeZone, strings.Join(s.Domains, ", "), s.CreatedAt.Format(time.DateOnly))
-	}
-	return w.Flush()
 }
 
 type siteShow struct {

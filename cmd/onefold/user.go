@@ -9,9 +9,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
+	"github.com/onefold/onefold/cmd/internal/terminal"
 	"github.com/onefold/onefold/cmd/onefold/internal/usercli"
 	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/table"
@@ -123,19 +123,13 @@ func (c *userList) Run(ctx context.Context, std streams, g *globals) error {
 		for i := range users {
 			out[i] = describeUser(&users[i])
 		}
-		if g.JSON {
-			return printJSON(std.out, out)
-		}
-		w := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
-		fmt.Fprintln(w, "USER\tNAME\tROLES\tSTATE")
-		for _, u := range out {
+		return terminal.List[userOutput]{JSON: g.JSON, Columns: "USER\tNAME\tROLES\tSTATE", Row: func(u *userOutput) []any {
 			state := "active"
 			if u.Disabled {
 				state = "disabled"
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", u.Email, u.Name, roles(u.Roles), state)
-		}
-		return w.Flush()
+			return []any{u.Email, u.Name, roles(u.Roles), state}
+		}}.Print(std.out, out)
 	})
 }
 

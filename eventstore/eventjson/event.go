@@ -19,14 +19,14 @@ type Event struct {
 	Schema     int       `json:"schema" doc:"Version of the form of its data."`
 	OccurredAt time.Time `json:"occurredAt" doc:"As whoever appended it says."`
 	RecordedAt time.Time `json:"recordedAt" doc:"When it was appended."`
-	Said
+	Content
 	Commit string `json:"commit" doc:"Of the append that it came with."`
 	Nth    int    `json:"nth" doc:"Its number in that append, from 0."`
 	Of     int    `json:"of" doc:"How many events that append has."`
 }
 
-// Said is the content of an event and its envelope. At most one of Data and Binary is set.
-type Said struct {
+// Content is what an event says, with its envelope. At most one of Data and Binary is set.
+type Content struct {
 	Data   json.RawMessage `json:"data,omitempty" doc:"Content: any JSON."`
 	Binary []byte          `json:"binary,omitempty" doc:"Content in base64, if it is not JSON."`
 	eventstore.Envelope
@@ -36,7 +36,7 @@ type Said struct {
 func Of(e *eventstore.Event) Event {
 	out := Event{
 		Seq: e.Seq, ID: e.EventID, Type: e.EventType, Schema: max(e.Schema, 1), OccurredAt: e.OccurredAt, RecordedAt: e.RecordedAt,
-		Said: Said{Envelope: e.Envelope}, Commit: e.CommitID, Nth: e.Nth, Of: e.Of,
+		Content: Content{Envelope: e.Envelope}, Commit: e.CommitID, Nth: e.Nth, Of: e.Of,
 	}
 	switch {
 	case len(e.Payload) == 0:
@@ -53,7 +53,7 @@ type New struct {
 	Type       string    `json:"type" minLength:"1" maxLength:"128" doc:"Such as OrderPlaced; no '#'."`
 	Schema     int       `json:"schema,omitempty" minimum:"0" maximum:"1000000" doc:"Version of the form of its data. Default: 1."`
 	OccurredAt time.Time `json:"occurredAt,omitzero" doc:"Default: now."`
-	Said
+	Content
 }
 
 // Event returns the event for the store. Errors: eventstore.ErrInvalid.

@@ -33,7 +33,7 @@ func TestForms(t *testing.T) {
 			t.Errorf("%s is told as %s (%v), want %s", sent, told, err, want)
 		}
 	}
-	n := eventjson.New{Type: "A", Said: eventjson.Said{Data: json.RawMessage(`1`), Binary: []byte{1}}}
+	n := eventjson.New{Type: "A", Content: eventjson.Content{Data: json.RawMessage(`1`), Binary: []byte{1}}}
 	if _, err := n.Event(); !errors.Is(err, eventstore.ErrInvalid) {
 		t.Errorf("data and binary: %v", err)
 	}

@@ -52,7 +52,7 @@ type Schema struct {
 // Text returns the schema as it was parsed, without insignificant space.
 func (s *Schema) Text() json.RawMessage { return s.text }
 
-// Parse parses a schema. References are local ($ref "#/…"), and must not recur. Errors: ErrSchema.
+// Parse parses a schema. References must be local ($ref "#/…") and not recursive. Errors: ErrSchema.
 func Parse(text []byte) (*Schema, error) {
 	if len(text) > MaxBytes {
 		return nil, fmt.Errorf("%w: it has %d bytes; use at most %d", ErrSchema, len(text), MaxBytes)

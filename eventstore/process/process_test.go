@@ -140,7 +140,7 @@ func inBank(t *testing.T, test func(*bank)) {
 		b.must(err)
 		source, err := streamsource.OfTable(t.Context(), db, db, "onefold")
 		b.must(err)
-		worker, err := fold.NewWorker(b.table, source, eventstore.Folds(), fold.Options{Logger: slog.New(slog.DiscardHandler), Poll: 200 * time.Millisecond})
+		worker, err := fold.NewWorker(b.table, source, eventstore.Folds(), fold.Options{Logger: slog.New(slog.DiscardHandler), Poll: 400 * time.Millisecond})
 		b.must(err)
 		ctx, stop := context.WithCancel(context.Background())
 		ended := make(chan error)
@@ -219,7 +219,7 @@ func (b *bank) process(s *eventstore.Store, around ...func(again func() error, e
 			}
 			return err
 		},
-	}, subscription.Options{Logger: slog.New(slog.DiscardHandler), Delay: func(int) time.Duration { return 100 * time.Millisecond }, Attempts: 50, Poll: 200 * time.Millisecond,
+	}, subscription.Options{Logger: slog.New(slog.DiscardHandler), Delay: func(int) time.Duration { return 100 * time.Millisecond }, Attempts: 50, Poll: 400 * time.Millisecond,
 		Lease: lease.Options{For: 3 * time.Second, Logger: slog.New(slog.DiscardHandler)}})
 	b.must(err)
 	return m

@@ -46,8 +46,8 @@ func (r *Registry) Encode(v any) (eventstore.NewEvent, error) {
 // A Tagger is a registered type whose events have tags, such as course:42, for eventstore.Query.
 type Tagger interface{ Tags() []string }
 
-// EncodeAll returns events for values of registered types, all with the same envelope, to whose tags
-// those of a Tagger are added. Errors: as Encode.
+// EncodeAll returns events for values of registered types, all with the same envelope. An event of a
+// Tagger has its own tags in addition to those of the envelope. Errors: as Encode.
 func (r *Registry) EncodeAll(envelope eventstore.Envelope, vs ...any) ([]eventstore.NewEvent, error) {
 	events := make([]eventstore.NewEvent, len(vs))
 	for i, v := range vs {

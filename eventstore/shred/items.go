@@ -14,7 +14,7 @@ type SubjectKey struct {
 	Subject string `dynamodbav:"subject"`
 }
 
-// Subject has the key of a person, until the person is erased.
+// Subject holds the encryption key of a person. Erasing the person deletes the key.
 type Subject struct {
 	SubjectKey
 	Wrapped    []byte    `dynamodbav:"key,omitempty"`    // the key, encrypted with the master key; nil: erased

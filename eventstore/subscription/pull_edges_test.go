@@ -22,7 +22,7 @@ func keys(all []subscription.Delivered) (of []string) {
 func (p *pulled) park(n int) {
 	p.Helper()
 	p.add(order(n), 1)
-	got := p.receive(subscription.Ask{})
+	got := p.receive(subscription.ReceiveOptions{})
 	if len(got) != 1 {
 		p.Fatalf("%v", keys(got))
 	}
@@ -34,19 +34,19 @@ func TestResetBeforeRetry(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := w.pull(rand.New(rand.NewPCG(1, 1)), 1, subscription.Settings{})
 		p.add(order(1), 3)
-		p.acknowledge(p.receive(subscription.Ask{})...)
+		p.acknowledge(p.receive(subscription.ReceiveOptions{})...)
 		p.park(2)
 		w.must(subscription.Reset(w.Context(), w.store, "test", 0))
 		_, err := subscription.Retry(w.Context(), w.store, "test")
 		w.must(err)
 		clear(p.settled)
-		got := p.receive(subscription.Ask{})
+		got := p.receive(subscription.ReceiveOptions{})
 		if len(got) != 1 || !got[0].Parked {
 			t.Fatalf("retried: %v", keys(got))
 		}
 		p.acknowledge(got...)
 		clear(p.settled)
-		if got = p.receive(subscription.Ask{}); len(got) != 4 { // those of order 1, and the one that is not parked any more
+		if got = p.receive(subscription.ReceiveOptions{}); len(got) != 4 { // those of order 1, and the one that is not parked any more
 			t.Errorf("after the reset: %v", keys(got))
 		}
 	})
@@ -60,16 +60,16 @@ func TestRetryAfterALapse(t *testing.T) {
 		p := w.pull(rand.New(rand.NewPCG(1, 1)), 1, subscription.Settings{})
 		p.park(1)
 		p.add(order(2), 2)
-		p.receive(subscription.Ask{Visible: time.Second})
+		p.receive(subscription.ReceiveOptions{Visible: time.Second})
 		p.pass(time.Minute)
 		_, err := subscription.Retry(w.Context(), w.store, "test")
 		w.must(err)
-		got := p.receive(subscription.Ask{Visible: 12 * time.Hour})
+		got := p.receive(subscription.ReceiveOptions{Visible: 12 * time.Hour})
 		if len(got) != 1 || !got[0].Parked {
 			t.Fatalf("retried: %v", keys(got))
 		}
 		p.acknowledge(got...)
-		if got = p.receive(subscription.Ask{}); len(got) != 2 || got[0].Attempt != 2 || got[1].Attempt != 1 {
+		if got = p.receive(subscription.ReceiveOptions{}); len(got) != 2 || got[0].Attempt != 2 || got[1].Attempt != 1 {
 			t.Errorf("after the retry: %+v", got)
 		}
 	})
@@ -82,7 +82,7 @@ func TestInterruptedDelete(t *testing.T) {
 		inWorld(t, func(w *world) {
 			p := w.pull(rand.New(rand.NewPCG(1, 1)), 2, subscription.Settings{})
 			p.add(order(1), 3)
-			p.acknowledge(p.receive(subscription.Ask{})...)
+			p.acknowledge(p.receive(subscription.ReceiveOptions{})...)
 			p.park(2)
 			w.must(subscription.Records.Delete(w.Context(), w.table, subscription.Key{Name: "test"}))
 			if deleteAgain {
@@ -94,7 +94,7 @@ func TestInterruptedDelete(t *testing.T) {
 				}
 			}
 			p = w.pull(rand.New(rand.NewPCG(1, 1)), 2, subscription.Settings{})
-			got := p.receive(subscription.Ask{})
+			got := p.receive(subscription.ReceiveOptions{})
 			if len(got) != 4 {
 				t.Errorf("deleted again %v: %v", deleteAgain, keys(got))
 			}

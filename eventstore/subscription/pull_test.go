@@ -62,7 +62,7 @@ func (p *pulled) pass(d time.Duration) {
 }
 
 // receive receives events, and checks each delivery.
-func (p *pulled) receive(ask subscription.Ask) []subscription.Delivered {
+func (p *pulled) receive(ask subscription.ReceiveOptions) []subscription.Delivered {
 	p.Helper()
 	got, err := p.puller.Receive(p.Context(), ask)
 	p.must(err)
@@ -187,7 +187,7 @@ func (p *pulled) act() {
 	case 0, 1:
 		p.add(order(p.IntN(5)), 1+p.IntN(3))
 	case 2, 3, 4:
-		got := p.receive(subscription.Ask{Events: 1 + p.IntN(8), Bytes: []int{10, 30, 0}[p.IntN(3)], Visible: time.Duration(1+p.IntN(20)) * time.Second, Consumer: fmt.Sprint(p.IntN(3))})
+		got := p.receive(subscription.ReceiveOptions{Events: 1 + p.IntN(8), Bytes: []int{10, 30, 0}[p.IntN(3)], Visible: time.Duration(1+p.IntN(20)) * time.Second, Consumer: fmt.Sprint(p.IntN(3))})
 		p.acknowledge(got[:p.IntN(len(got)+1)]...)
 	case 5, 6, 7:
 		if e, ok := p.any(); ok {
@@ -247,14 +247,14 @@ func TestAcknowledge(t *testing.T) {
 				p.settled[e.EventKey] = p.settled[e.EventKey] || refused[0] == nil
 			}
 		}
-		first := p.receive(subscription.Ask{Visible: 10 * time.Second})
-		if len(first) != 3 || len(p.receive(subscription.Ask{})) != 0 {
+		first := p.receive(subscription.ReceiveOptions{Visible: 10 * time.Second})
+		if len(first) != 3 || len(p.receive(subscription.ReceiveOptions{})) != 0 {
 			t.Fatalf("%+v; want all three, once", first)
 		}
 		refusals("out of order", []error{subscription.ErrEarlier, nil, nil}, first[1], first[2], first[2])
 		p.pass(time.Minute)
 		refusals("late, but nobody else has it", []error{nil}, first[0])
-		again := p.receive(subscription.Ask{})
+		again := p.receive(subscription.ReceiveOptions{})
 		if len(again) != 1 || again[0].Seq != 2 || again[0].Attempt != 2 {
 			t.Errorf("after the lease: %+v", again)
 		}
@@ -277,11 +277,11 @@ func TestExtend(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := w.pull(rand.New(rand.NewPCG(1, 1)), 1, subscription.Settings{Attempts: 1})
 		p.add(order(1), 3)
-		got := p.receive(subscription.Ask{Visible: 10 * time.Second})
+		got := p.receive(subscription.ReceiveOptions{Visible: 10 * time.Second})
 		for range 5 {
 			p.extend(got[1], 10*time.Second)
 			p.pass(9 * time.Second)
-			if more := p.receive(subscription.Ask{}); len(more) > 0 {
+			if more := p.receive(subscription.ReceiveOptions{}); len(more) > 0 {
 				t.Fatalf("delivered in the extended time: %v", more)
 			}
 		}
@@ -291,11 +291,11 @@ func TestExtend(t *testing.T) {
 		p.pass(2 * time.Second)
 		p.extend(got[2], time.Minute) // late, but nobody else has it
 		p.pass(30 * time.Second)
-		if more := p.receive(subscription.Ask{}); len(more) > 0 {
+		if more := p.receive(subscription.ReceiveOptions{}); len(more) > 0 {
 			t.Errorf("delivered in the extended time: %v", more)
 		}
 		p.pass(time.Minute)
-		p.receive(subscription.Ask{}) // parks the first one that was not acknowledged, and the one behind it
+		p.receive(subscription.ReceiveOptions{}) // parks the first one that was not acknowledged, and the one behind it
 		for i, want := range []error{nil, subscription.ErrLost, subscription.ErrLost, subscription.ErrToken} {
 			token := "x"
 			if i < len(got) {
@@ -313,13 +313,13 @@ func TestExtend(t *testing.T) {
 		}
 		_, err := subscription.Retry(w.Context(), w.store, "test")
 		w.must(err)
-		again := p.receive(subscription.Ask{Visible: 10 * time.Second})
+		again := p.receive(subscription.ReceiveOptions{Visible: 10 * time.Second})
 		if len(again) != 1 || !again[0].Parked {
 			t.Fatalf("%+v", again)
 		}
 		p.extend(again[0], time.Minute)
 		p.pass(50 * time.Second)
-		if more := p.receive(subscription.Ask{}); len(more) > 0 {
+		if more := p.receive(subscription.ReceiveOptions{}); len(more) > 0 {
 			t.Errorf("a parked event is delivered in the extended time: %v", more)
 		}
 		p.acknowledge(again[0])
@@ -333,7 +333,7 @@ func TestRejectAndLapse(t *testing.T) {
 		p := w.pull(rand.New(rand.NewPCG(1, 1)), 1, subscription.Settings{Attempts: 3, FirstDelay: time.Second, MaxDelay: time.Second})
 		p.add(order(1), 2)
 		p.add(order(2), 1)
-		got := p.receive(subscription.Ask{})
+		got := p.receive(subscription.ReceiveOptions{})
 		p.reject(got[0], false)
 		p.reject(got[0], false) // again, without effect
 		p.acknowledge(got[2])
@@ -341,22 +341,22 @@ func TestRejectAndLapse(t *testing.T) {
 			t.Errorf("an event behind a rejected one: %v, %v", refused, err)
 		}
 		p.pass(2 * time.Second)
-		if got = p.receive(subscription.Ask{Visible: time.Second}); len(got) != 2 || got[0].Attempt != 2 || got[1].Attempt != 1 {
+		if got = p.receive(subscription.ReceiveOptions{Visible: time.Second}); len(got) != 2 || got[0].Attempt != 2 || got[1].Attempt != 1 {
 			t.Errorf("rejected: %+v", got)
 		}
 		p.pass(time.Minute)
-		if got = p.receive(subscription.Ask{}); len(got) != 2 || got[0].Attempt != 3 {
+		if got = p.receive(subscription.ReceiveOptions{}); len(got) != 2 || got[0].Attempt != 3 {
 			t.Errorf("not acknowledged: %+v", got)
 		}
 		p.reject(got[0], false)
-		p.receive(subscription.Ask{})
+		p.receive(subscription.ReceiveOptions{})
 		parked, err := subscription.ParkedOf.Collect(w.Context(), w.table, subscription.Key{Name: "test"})
 		if w.must(err); len(parked) != 2 || parked[0].Reason != "broken" || parked[0].Attempts != 3 || parked[1].Attempts != 0 {
 			t.Errorf("parked: %+v", parked)
 		}
 		_, err = subscription.Retry(w.Context(), w.store, "test")
 		w.must(err)
-		if got = p.receive(subscription.Ask{}); len(got) != 1 || !got[0].Parked || got[0].Attempt != 4 {
+		if got = p.receive(subscription.ReceiveOptions{}); len(got) != 1 || !got[0].Parked || got[0].Attempt != 4 {
 			t.Errorf("to be tried again: %+v", got)
 		}
 		p.drain()
@@ -407,7 +407,7 @@ func (m *model) consume(ctx context.Context, w *world, shared *subscription.Pull
 		}
 		got := subscription.Received{}
 		if err == nil {
-			got, err = puller.Receive(ctx, subscription.Ask{Events: 1 + m.random(10), Visible: 2 * time.Second})
+			got, err = puller.Receive(ctx, subscription.ReceiveOptions{Events: 1 + m.random(10), Visible: 2 * time.Second})
 		}
 		if err != nil && ctx.Err() == nil {
 			m.Error(err)
@@ -442,7 +442,7 @@ func (p *pulled) drain() {
 	p.Helper()
 	for rounds := 0; ; rounds++ {
 		p.pass(time.Minute)
-		got := p.receive(subscription.Ask{Events: 100})
+		got := p.receive(subscription.ReceiveOptions{Events: 100})
 		p.acknowledge(got...)
 		if len(got) > 0 {
 			continue
@@ -464,7 +464,7 @@ func (p *pulled) drain() {
 		}
 	}
 	p.pass(time.Minute)
-	p.receive(subscription.Ask{})
+	p.receive(subscription.ReceiveOptions{})
 	if st := p.status(); st.Lag() != 0 || st.Parked() != 0 {
 		p.Errorf("at the end: lag %d, %d parked: %+v", st.Lag(), st.Parked(), st.Partitions)
 	}
@@ -502,12 +502,12 @@ func TestPulledSubscriptions(t *testing.T) {
 		p := w.pull(rand.New(rand.NewPCG(1, 1)), 1, only)
 		w.append(order(2), "A", "B")
 		p.pass(time.Second)
-		r, err := p.puller.Receive(w.Context(), subscription.Ask{})
+		r, err := p.puller.Receive(w.Context(), subscription.ReceiveOptions{})
 		if w.must(err); len(r.Events) != 1 || r.Events[0].EventKey.ID != order(2) || r.Events[0].EventType != "B" {
 			t.Errorf("%+v", r)
 		}
 		w.must(subscription.Reset(w.Context(), w.store, "test", 0))
-		if r, err = p.puller.Receive(w.Context(), subscription.Ask{}); err != nil || len(r.Events) != 2 {
+		if r, err = p.puller.Receive(w.Context(), subscription.ReceiveOptions{}); err != nil || len(r.Events) != 2 {
 			t.Errorf("reset: %+v, %v", r, err)
 		}
 		stop := w.run(subscription.Definition{Handle: subscription.Each(new(journal).handle)}, subscription.Options{})
@@ -516,7 +516,7 @@ func TestPulledSubscriptions(t *testing.T) {
 			t.Errorf("a program runs it: %v", err)
 		}
 		w.must(subscription.Delete(w.Context(), w.store, "test"))
-		if _, err := p.puller.Receive(w.Context(), subscription.Ask{}); !errors.Is(err, subscription.ErrNotFound) {
+		if _, err := p.puller.Receive(w.Context(), subscription.ReceiveOptions{}); !errors.Is(err, subscription.ErrNotFound) {
 			t.Errorf("deleted: %v", err)
 		}
 		stop = w.run(subscription.Definition{Handle: subscription.Each(new(journal).handle)}, subscription.Options{})

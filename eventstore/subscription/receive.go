@@ -12,8 +12,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Ask bounds a delivery.
-type Ask struct {
+// ReceiveOptions bounds a delivery.
+type ReceiveOptions struct {
 	Events   int           // at most this many events, 1 to 100; default 10
 	Bytes    int           // at most this many bytes of payloads, up to 4 MB, which is the default; the first event may exceed it
 	Visible  time.Duration // lease: how long until unacknowledged events are delivered again, 1 s to 12 h; default 30 s
@@ -34,7 +34,7 @@ const (
 	scanPages   = 20 // pages read before the progress is recorded
 )
 
-func (a Ask) withDefaults() (Ask, error) {
+func (a ReceiveOptions) withDefaults() (ReceiveOptions, error) {
 	if a.Events == 0 {
 		a.Events = 10
 	}
@@ -90,7 +90,7 @@ func (q *Puller) scannedThrough(p *Partition) int64 {
 // Receive delivers events of partitions that no other consumer has. An event is delivered after each
 // earlier event of its aggregate was acknowledged or parked, or together with it. Receive does not
 // wait for events. Errors: ErrDefinition, ErrNotFound, those of the store.
-func (q *Puller) Receive(ctx context.Context, ask Ask) (r Received, err error) {
+func (q *Puller) Receive(ctx context.Context, ask ReceiveOptions) (r Received, err error) {
 	ask, err = ask.withDefaults()
 	if err != nil {
 		return r, err
@@ -146,7 +146,7 @@ func (q *Puller) partitions(ctx context.Context) ([]Partition, error) {
 type gathering struct {
 	change
 	q       *Puller
-	ask     *Ask // what may still be delivered
+	ask     *ReceiveOptions // what may still be delivered
 	until   time.Time
 	given   bool // the consumer gets events already
 	out     []Delivered

@@ -34,10 +34,11 @@ type world struct {
 	store *eventstore.Store
 }
 
-// inWorld runs a test in a world.
+// inWorld runs a test in a world. Its time is free, but not its reads: most tests let minutes pass
+// while nothing happens, in which a worker with the default pause would read twenty times a second.
 func inWorld(t *testing.T, test func(*world)) {
 	synctest.Test(t, func(t *testing.T) {
-		w, end := newWorld(t, fold.Options{})
+		w, end := newWorld(t, fold.Options{Poll: 500 * time.Millisecond})
 		test(w)
 		end()
 	})
@@ -430,7 +431,7 @@ func TestCrashes(t *testing.T) {
 			m := &model{TB: w.TB, r: rand.New(rand.NewPCG(seed, 1)), poison: true, last: map[eventstore.ID]int64{}}
 			d := subscription.Definition{Name: "test", Partitions: 3, Handle: m.handle}
 			o := subscription.Options{
-				AtOnce: 1 + m.random(20), Attempts: 4, Delay: func(int) time.Duration { return 50 * time.Millisecond },
+				AtOnce: 1 + m.random(20), Attempts: 4, Poll: time.Duration(25+m.random(400)) * time.Millisecond, Delay: func(int) time.Duration { return 50 * time.Millisecond },
 				Logger: slog.New(slog.DiscardHandler), Lease: lease.Options{For: 3 * time.Second, Logger: slog.New(slog.DiscardHandler)},
 			}
 			versions := map[eventstore.ID]int64{}

@@ -62,7 +62,7 @@ var ActiveSessions = table.NewQuery(Sessions, table.QueryDef[SinceIn]{
 
 // Schema is the schema of the table: entities and access patterns.
 var Schema = table.MustSchema("social", GetUser, FollowedBy, FollowersOf, GetFollow, AddFollow, GetSession, ActiveSessions,
-	table.Remarks{Gaps: []table.Gap{
+	table.Annotations{Gaps: []table.Gap{
 		{Question: "the number of followers of a user", Needs: "a fold that counts the items of social.follow, exactly once"},
 		{Question: "the posts of the users whom a user follows", Needs: "an entity for posts, and a fold that copies each post to the feeds of the followers"},
 	}})

@@ -62,13 +62,6 @@ func NewParser(format Format) *Parser {
 	}
 }
 
-// ParseLine parses one line of the Common or Combined Log Format without caching. To parse many
-// lines, use a Parser.
-func ParseLine(line []byte) (Entry, error) {
-	var p Parser
-	return p.Parse(line)
-}
-
 // Parse parses one line, with or without its line ending. The Entry does not refer to the line's memory. The error is
 // ErrMalformed wrapped with the reason.
 func (p *Parser) Parse(line []byte) (Entry, error) {

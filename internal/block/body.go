@@ -9,6 +9,17 @@ import (
 	"github.com/onefold/onefold/internal/varint"
 )
 
+// A body is
+//
+//	format 1 | kind 1 | codec 1 | number of facts | number of columns
+//	number 1 | flags and form 1 | size                                 for each column: its entry
+//	columns set aside
+//	all other columns, compressed together if the codec says so
+//	CRC-32C 4
+//
+// where a bare number is a uvarint. Entries come first, so a reader finds the columns that it needs,
+// and skips the decompression if they are all set aside. The checksum covers everything before it, so
+// damage is found before anything is decoded.
 const (
 	format byte = 1 // version of the format; the first byte of a body
 

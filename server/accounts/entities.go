@@ -157,22 +157,22 @@ type KeyKey struct {
 // Key is an API key, which a program sends instead of logging in.
 type Key struct {
 	KeyKey
-	Hash     string    `dynamodbav:"hash"` // of its secret
-	Name     string    `dynamodbav:"name,omitempty"`
-	Site     string    `dynamodbav:"site"` // the site that it is for, or AllSites
-	Scope    Scope     `dynamodbav:"scope"`
-	Creator  string    `dynamodbav:"creator,omitempty"` // user ID: the key is valid only with that user's rights; "" if created on the command line
-	Created  time.Time `dynamodbav:"created"`
-	LastUsed string    `dynamodbav:"lastUsed,omitempty"`     // day, YYYY-MM-DD, UTC
-	Expires  time.Time `dynamodbav:"ttl,unixtime,omitempty"` // zero: never
-	Former   *Former   `dynamodbav:"former,omitempty"`       // the secret before the last rotation
+	Hash     string          `dynamodbav:"hash"` // of its secret
+	Name     string          `dynamodbav:"name,omitempty"`
+	Site     string          `dynamodbav:"site"` // the site that it is for, or AllSites
+	Scope    Scope           `dynamodbav:"scope"`
+	Creator  string          `dynamodbav:"creator,omitempty"` // user ID: the key is valid only with that user's rights; "" if created on the command line
+	Created  time.Time       `dynamodbav:"created"`
+	LastUsed string          `dynamodbav:"lastUsed,omitempty"`     // day, YYYY-MM-DD, UTC
+	Expires  time.Time       `dynamodbav:"ttl,unixtime,omitempty"` // zero: never
+	Previous *PreviousSecret `dynamodbav:"former,omitempty"`       // the secret before the last rotation
 
 	PersonalData bool `dynamodbav:"personalData,omitempty"` // sees personal fields of events
 	Limits
 }
 
-// Former is a replaced secret that is still valid for a while.
-type Former struct {
+// PreviousSecret is a replaced secret that is still valid for a while.
+type PreviousSecret struct {
 	Hash  string    `dynamodbav:"hash"`
 	Until time.Time `dynamodbav:"until"`
 }

@@ -72,7 +72,7 @@ func (k *Key) token(secret string) string { return keyPrefix + k.KeyID + "_" + s
 // holds reports whether a secret is the key's current secret, or its former one during the overlap
 // after a rotation.
 func (k *Key) holds(secret string, now time.Time) bool {
-	return matches(secret, k.Hash) || k.Former != nil && now.Before(k.Former.Until) && matches(secret, k.Former.Hash)
+	return matches(secret, k.Hash) || k.Previous != nil && now.Before(k.Previous.Until) && matches(secret, k.Previous.Hash)
 }
 
 // IsKey reports whether a token looks like a key's token.
@@ -128,9 +128,9 @@ func (s *Store) RotateKey(ctx context.Context, keyID, by string, overlap time.Du
 			return err
 		}
 		former := k.Hash
-		k.Hash, k.Creator, k.Former = hashOf(secret), by, nil
+		k.Hash, k.Creator, k.Previous = hashOf(secret), by, nil
 		if overlap > 0 && backed {
-			k.Former = &Former{former, s.now().Add(overlap)}
+			k.Previous = &PreviousSecret{former, s.now().Add(overlap)}
 		}
 		return nil
 	})

@@ -7,7 +7,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Factors are the login methods that a user had besides the password.
+// Factors lists the login methods that ResetFactors removed.
 type Factors struct {
 	App      bool // a confirmed authenticator app
 	Passkeys int

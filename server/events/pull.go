@@ -40,16 +40,16 @@ type createSubscriptionAnswer struct {
 	Body   subscriptionBody
 }
 
-// Ask bounds what a consumer receives.
-type Ask struct {
+// PullOptions bound what a consumer receives.
+type PullOptions struct {
 	Events   int     `json:"events,omitempty" minimum:"1" maximum:"100" doc:"Maximum number of events. Default: 10."`
 	Bytes    int     `json:"bytes,omitempty" minimum:"1" maximum:"4194304" doc:"Maximum size of their data, in bytes. The first event may exceed it. Default: 4 MB."`
 	Visible  float64 `json:"visible,omitempty" minimum:"1" maximum:"43200" doc:"Visibility time: seconds until events that were not acknowledged are delivered again. Default: 30."`
 	Consumer string  `json:"consumer,omitempty" maxLength:"128" doc:"Name of the consumer, for the list of subscriptions."`
 }
 
-func (b *Ask) ask() subscription.Ask {
-	return subscription.Ask{Events: b.Events, Bytes: b.Bytes, Visible: seconds(b.Visible), Consumer: b.Consumer}
+func (b *PullOptions) ask() subscription.ReceiveOptions {
+	return subscription.ReceiveOptions{Events: b.Events, Bytes: b.Bytes, Visible: seconds(b.Visible), Consumer: b.Consumer}
 }
 
 func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
@@ -58,13 +58,13 @@ type receiveRequest struct {
 	SubscriptionPath
 	Body *struct { // a pointer, because it may be missing
 		Wait float64 `json:"wait,omitempty" minimum:"0" maximum:"20" doc:"Seconds to wait for events if there are none. Default: 0."`
-		Ask
+		PullOptions
 	}
 }
 
 type streamRequest struct {
 	SubscriptionPath
-	Body *Ask
+	Body *PullOptions
 }
 
 // delivery is an event that was delivered to a consumer.
@@ -131,7 +131,7 @@ func (s *Service) createSubscription(ctx context.Context, in *createSubscription
 }
 
 func (s *Service) receive(ctx context.Context, in *receiveRequest) (*receiveAnswer, error) {
-	var ask subscription.Ask
+	var ask subscription.ReceiveOptions
 	wait := time.Duration(0)
 	if in.Body != nil {
 		ask, wait = in.Body.ask(), seconds(in.Body.Wait)
@@ -182,7 +182,7 @@ func describeDeliveries(r *subscription.Received) []delivery {
 func (s *Service) streamDeliveries(ctx context.Context, in *streamRequest, send sse.Sender) {
 	puller, err := subscription.Open(ctx, s.storeFor(ctx), in.Name)
 	if err == nil {
-		ask := cmp.Or(in.Body, &Ask{}).ask()
+		ask := cmp.Or(in.Body, &PullOptions{}).ask()
 		err = s.watch(ctx, send, &s.settled, feedLook, func(ctx context.Context) error {
 			for {
 				got, err := puller.Receive(ctx, ask)

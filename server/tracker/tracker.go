@@ -4,8 +4,6 @@
 package tracker
 
 import (
-	"bytes"
-	"compress/gzip"
 	"embed"
 	"errors"
 	"fmt"
@@ -43,28 +41,11 @@ func Load(name string) (*Script, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tracker: load %s: %w", name, err)
 	}
-	zipped, err := zip(text)
+	file, err := webfile.Gzipped("text/javascript; charset=utf-8", text)
 	if err != nil {
 		return nil, fmt.Errorf("tracker: load %s: %w", name, err)
 	}
-	s := &Script{Built: built, file: webfile.New("text/javascript; charset=utf-8", text)}
-	s.file.Add("gzip", zipped)
-	return s, nil
-}
-
-func zip(text []byte) ([]byte, error) {
-	var zipped bytes.Buffer
-	w, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := w.Write(text); err != nil {
-		return nil, err
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return zipped.Bytes(), nil
+	return &Script{Built: built, file: file}, nil
 }
 
 // ServeHTTP serves the script, to pages of any origin. Browsers cache it for an hour and then

@@ -148,21 +148,21 @@ func (s *Service) funnelReport(ctx context.Context, in *funnelReportRequest) (*f
 	if err != nil {
 		return nil, s.mw.Error(ctx, err)
 	}
-	return s.followFunnel(ctx, in.SitePath, &in.FunnelParams, f.Course)
+	return s.followFunnel(ctx, in.SitePath, &in.FunnelParams, f.FunnelDefinition)
 }
 
 func (s *Service) funnelPreview(ctx context.Context, in *funnelPreviewRequest) (*funnelReportAnswer, error) {
 	return s.followFunnel(ctx, in.SitePath, &in.FunnelParams, in.Body.course())
 }
 
-func (s *Service) followFunnel(ctx context.Context, site middleware.SitePath, in *FunnelParams, c explore.Course) (*funnelReportAnswer, error) {
+func (s *Service) followFunnel(ctx context.Context, site middleware.SitePath, in *FunnelParams, c explore.FunnelDefinition) (*funnelReportAnswer, error) {
 	days, filters, err := s.question(ctx, site, in.DayRange, in.FilterParams)
 	if err != nil {
 		return nil, s.mw.Error(ctx, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, rawTimeout)
 	defer cancel()
-	report, err := s.raw.FunnelReport(ctx, explore.FunnelIn{Range: days, Course: c, Filters: filters, By: analytics.Dimension(in.By)})
+	report, err := s.raw.FunnelReport(ctx, explore.FunnelIn{Range: days, FunnelDefinition: c, Filters: filters, By: analytics.Dimension(in.By)})
 	if err == nil {
 		err = s.leftOut(ctx, days, &report.Notes)
 	}
@@ -180,8 +180,8 @@ func (s *Service) followFunnel(ctx context.Context, site middleware.SitePath, in
 	return answer, nil
 }
 
-func (c *FunnelCourse) course() explore.Course {
-	course := explore.Course{WindowMinutes: c.WindowMinutes}
+func (c *FunnelCourse) course() explore.FunnelDefinition {
+	course := explore.FunnelDefinition{WindowMinutes: c.WindowMinutes}
 	for _, step := range c.Steps {
 		course.Steps = append(course.Steps, explore.Step{Path: step.Path, Event: step.Event})
 	}

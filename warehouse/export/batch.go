@@ -14,7 +14,7 @@ type batch struct {
 	drops     map[owner]bool                // owners whose deletion was read
 	positions map[string]warehouse.Position // of shards that were read
 	forget    []string
-	missed    []warehouse.Missed
+	missed    []warehouse.Gap
 	rows      int
 	records   int // number of records that were read, including those ignored
 	skipped   int64

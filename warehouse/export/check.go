@@ -11,9 +11,9 @@ import (
 	"github.com/onefold/onefold/warehouse"
 )
 
-// Checked is the result of comparing one site, fleet or aggregate type in the warehouse with the
+// Comparison is the result of comparing one site, fleet or aggregate type in the warehouse with the
 // table. It counts facts: a reading is one fact, whatever number of metrics it has.
-type Checked struct {
+type Comparison struct {
 	Dataset warehouse.Dataset `json:"dataset"`
 	Key     string            `json:"key"`
 	Table   int64             `json:"table"`             // facts in the table
@@ -25,14 +25,14 @@ type Checked struct {
 }
 
 // OK reports whether the warehouse has every fact of the table and no deleted facts.
-func (c *Checked) OK() bool { return c.Missing == 0 && c.Extra == 0 }
+func (c *Comparison) OK() bool { return c.Missing == 0 && c.Extra == 0 }
 
 // Check first catches up. Then it compares the warehouse with the table, fact by fact, and verifies
 // that files are as they were written. It changes nothing else. Facts written meanwhile are
 // compared again. Events of aggregates that were truncated in the table count neither as extra nor
 // as expired. Errors: warehouse.ErrDamaged and warehouse.ErrNotFound, which name the files; those
 // of the table and the objects.
-func (x *Exporter) Check(ctx context.Context) (found []Checked, err error) {
+func (x *Exporter) Check(ctx context.Context) (found []Comparison, err error) {
 	intact := map[string]bool{}
 	for range checkRounds {
 		exported := x.CatchUp(ctx)
@@ -45,7 +45,7 @@ func (x *Exporter) Check(ctx context.Context) (found []Checked, err error) {
 		if found, err = x.compare(ctx); err != nil {
 			return nil, fmt.Errorf("export: check: %w", err)
 		}
-		if !slices.ContainsFunc(found, func(c Checked) bool { return !c.OK() }) {
+		if !slices.ContainsFunc(found, func(c Comparison) bool { return !c.OK() }) {
 			break
 		}
 	}
@@ -96,14 +96,14 @@ const checkRounds = 3
 
 // tally adds up the results.
 type tally struct {
-	by    map[owner]*Checked
+	by    map[owner]*Comparison
 	dates map[owner]map[string]bool
 }
 
-func (t *tally) of(p warehouse.Partition) *Checked {
+func (t *tally) of(p warehouse.Partition) *Comparison {
 	k := owner{p.Dataset, p.Key}
 	if t.by[k] == nil {
-		t.by[k] = &Checked{Dataset: p.Dataset, Key: p.Key}
+		t.by[k] = &Comparison{Dataset: p.Dataset, Key: p.Key}
 		t.dates[k] = map[string]bool{}
 	}
 	return t.by[k]
@@ -111,10 +111,10 @@ func (t *tally) of(p warehouse.Partition) *Checked {
 
 func (t *tally) differs(p warehouse.Partition) { t.dates[owner{p.Dataset, p.Key}][p.Date] = true }
 
-func (x *Exporter) compare(ctx context.Context) ([]Checked, error) {
+func (x *Exporter) compare(ctx context.Context) ([]Comparison, error) {
 	x.plan = x.newPlan()
 	defer func() { x.plan = nil }()
-	t := &tally{by: map[owner]*Checked{}, dates: map[owner]map[string]bool{}}
+	t := &tally{by: map[owner]*Comparison{}, dates: map[owner]map[string]bool{}}
 	for r := (warehouse.Repair{}); ; {
 		c, err := x.plan.chunk(ctx, r)
 		if err == nil {
@@ -127,12 +127,12 @@ func (x *Exporter) compare(ctx context.Context) ([]Checked, error) {
 			break
 		}
 	}
-	found := make([]Checked, 0, len(t.by))
+	found := make([]Comparison, 0, len(t.by))
 	for k, c := range t.by {
 		c.Dates = slices.Sorted(maps.Keys(t.dates[k]))
 		found = append(found, *c)
 	}
-	slices.SortFunc(found, func(a, b Checked) int { return cmp.Or(cmp.Compare(a.Dataset, b.Dataset), cmp.Compare(a.Key, b.Key)) })
+	slices.SortFunc(found, func(a, b Comparison) int { return cmp.Or(cmp.Compare(a.Dataset, b.Dataset), cmp.Compare(a.Key, b.Key)) })
 	return found, nil
 }
 

@@ -98,7 +98,7 @@ func (x *Exporter) take(shard string, r *fold.Batch) {
 }
 
 func (x *Exporter) miss(shard string) {
-	x.batch.missed = append(x.batch.missed, warehouse.Missed{At: x.t.Now().UTC(), Shard: shard, After: x.at[shard].After})
+	x.batch.missed = append(x.batch.missed, warehouse.Gap{At: x.t.Now().UTC(), Shard: shard, After: x.at[shard].After})
 	x.o.Logger.Error("warehouse: changes expired from the stream before they were exported; searching the table for them", "shard", shard)
 }
 

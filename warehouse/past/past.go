@@ -85,13 +85,13 @@ const maxMoves = 20
 
 // Holds counts the events of a site with times in [from, to). It reads only the columns needed to
 // tell page views and events apart. See explore.Archive.
-func (a *Archive) Holds(ctx context.Context, site string, from, to time.Time) (explore.Held, error) {
+func (a *Archive) Holds(ctx context.Context, site string, from, to time.Time) (explore.ArchiveCounts, error) {
 	if from.UnixMilli()%slotMS != 0 || to.UnixMilli()%slotMS != 0 {
-		return explore.Held{}, nil // a historic time zone, based on solar time: the slots do not fit
+		return explore.ArchiveCounts{}, nil // a historic time zone, based on solar time: the slots do not fit
 	}
 	for moved := 0; ; moved++ {
 		if err := a.refresh(ctx, moved > 0); err != nil {
-			return explore.Held{}, err
+			return explore.ArchiveCounts{}, err
 		}
 		held, err := a.holds(ctx, site, from, to)
 		if !errors.Is(err, warehouse.ErrNotFound) || moved == maxMoves {
@@ -100,13 +100,13 @@ func (a *Archive) Holds(ctx context.Context, site string, from, to time.Time) (e
 	}
 }
 
-func (a *Archive) holds(ctx context.Context, site string, from, to time.Time) (held explore.Held, err error) {
+func (a *Archive) holds(ctx context.Context, site string, from, to time.Time) (held explore.ArchiveCounts, err error) {
 	version := fnv.New64a()
 	for day := from.UTC().Truncate(24 * time.Hour); day.Before(to); day = day.Add(24 * time.Hour) {
 		for _, f := range a.w.In(warehouse.PartitionOf(warehouse.Events, site, day.UnixMilli())) {
 			slots, err := a.count(ctx, f)
 			if err != nil {
-				return explore.Held{}, err
+				return explore.ArchiveCounts{}, err
 			}
 			for _, s := range slots {
 				if s.start >= from.UnixMilli() && s.start < to.UnixMilli() {

@@ -172,7 +172,7 @@ func (s *shop) answers(x *explore.Explorer) string {
 				note(report.Report, err)
 			}
 		}
-		funnel, err := x.FunnelReport(s.Ctx, explore.FunnelIn{Range: r, Course: explore.Course{Steps: []explore.Step{{Path: "/"}, {Event: "order"}}}, Filters: filter, By: analytics.ByCountry})
+		funnel, err := x.FunnelReport(s.Ctx, explore.FunnelIn{Range: r, FunnelDefinition: explore.FunnelDefinition{Steps: []explore.Step{{Path: "/"}, {Event: "order"}}}, Filters: filter, By: analytics.ByCountry})
 		note([]any{funnel.Steps, funnel.Groups}, err)
 		retention, err := x.Retention(s.Ctx, explore.RetentionIn{Range: r, Filters: filter, By: "day"})
 		note(retention.Cohorts, err)
@@ -180,7 +180,7 @@ func (s *shop) answers(x *explore.Explorer) string {
 		note([]any{ways.Levels, ways.Links}, err)
 		page, err := x.Sessions(s.Ctx, explore.SessionsIn{Range: r, Filters: filter, Limit: 1000})
 		for i := range page.Sessions {
-			page.Sessions[i].Kept = analytics.Kept{}
+			page.Sessions[i].Arrivals = analytics.Arrivals{}
 		}
 		note(page.Sessions, err)
 		for _, kind := range []explore.Kind{explore.Events, explore.Sessions} {

@@ -105,7 +105,7 @@ func (im *Importer) take(ctx context.Context, batch *tail.Batch, translate trans
 		if batch.Old || len(hits) == 0 {
 			return nil
 		}
-		outcomes, err := im.taker.Ingest(ctx, im.o.Site, hits)
+		outcomes, err := im.ingester.Ingest(ctx, im.o.Site, hits)
 		im.Summary.count(outcomes)
 		hits = hits[:0]
 		return err

@@ -16,7 +16,7 @@ import (
 	"github.com/onefold/onefold/internal/tail"
 )
 
-// memory is a Taker that remembers IDs.
+// memory is an Ingester that remembers IDs.
 type memory struct {
 	ids  map[string]int
 	fail error
@@ -49,10 +49,10 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func newImporter(t *testing.T, taker Taker, o Options) *Importer {
+func newImporter(t *testing.T, ingester Ingester, o Options) *Importer {
 	t.Helper()
 	o.Site = "s"
-	im, err := New(taker, noBar{}, o)
+	im, err := New(ingester, noBar{}, o)
 	must(t, err)
 	return im
 }
@@ -122,24 +122,24 @@ func TestFollowKeepsNoPositionOfWhatWasNotTaken(t *testing.T) {
 	dir := t.TempDir()
 	path, position := filepath.Join(dir, "access.log"), filepath.Join(dir, "position.json")
 	must(t, os.WriteFile(path, []byte(fmt.Sprintf(request, 1, "")), 0o600))
-	taker := &memory{ids: map[string]int{}, fail: errors.New("the disk is full")}
-	if err := following(t, newImporter(t, taker, Options{}), path, position); !errors.Is(err, taker.fail) {
+	ingester := &memory{ids: map[string]int{}, fail: errors.New("the disk is full")}
+	if err := following(t, newImporter(t, ingester, Options{}), path, position); !errors.Is(err, ingester.fail) {
 		t.Fatal(err)
 	}
-	taker.fail = nil
-	if err := following(t, newImporter(t, taker, Options{}), path, position); !errors.Is(err, errStop) || len(taker.ids) != 1 {
-		t.Errorf("%v, %v", err, taker.ids)
+	ingester.fail = nil
+	if err := following(t, newImporter(t, ingester, Options{}), path, position); !errors.Is(err, errStop) || len(ingester.ids) != 1 {
+		t.Errorf("%v, %v", err, ingester.ids)
 	}
 	must(t, os.WriteFile(position, []byte("{"), 0o600))
-	if err := following(t, newImporter(t, taker, Options{}), path, position); err == nil || !strings.Contains(err.Error(), "bad_position") {
+	if err := following(t, newImporter(t, ingester, Options{}), path, position); err == nil || !strings.Contains(err.Error(), "bad_position") {
 		t.Errorf("a broken position: %v", err)
 	}
 	must(t, os.Remove(position))
 	must(t, os.WriteFile(path, []byte("2Path,Event,Session,Bot,Date\n"), 0o600))
-	if err := following(t, newImporter(t, taker, Options{Format: "goatcounter"}), path, position); err == nil || !strings.Contains(err.Error(), "not_followable") {
+	if err := following(t, newImporter(t, ingester, Options{Format: "goatcounter"}), path, position); err == nil || !strings.Contains(err.Error(), "not_followable") {
 		t.Errorf("an export is followed: %v", err)
 	}
-	if err := following(t, newImporter(t, taker, Options{}), path, position); !errors.Is(err, ErrUnknownFormat) {
+	if err := following(t, newImporter(t, ingester, Options{}), path, position); !errors.Is(err, ErrUnknownFormat) {
 		t.Errorf("no log is followed: %v", err)
 	}
 }

@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	hitsOfBatch    = 512 // events per call of a taker
-	batchesWaiting = 4   // batches read ahead of the takers, at most
-	takers         = 4   // concurrent calls, so that batches are prepared while others wait for the disk
+	hitsOfBatch    = 512 // events per call of an ingester
+	batchesWaiting = 4   // batches read ahead of the ingesters, at most
+	ingesters      = 4   // concurrent calls, so that batches are prepared while others wait for the disk
 )
 
-// Taker stores events. It stores each event once, however often it is sent, and returns an outcome
-// for each. analytics.Collector is a Taker.
-type Taker interface {
+// Ingester stores events. It stores each event once, however often it is sent, and returns an outcome
+// for each. analytics.Collector is an Ingester.
+type Ingester interface {
 	Ingest(ctx context.Context, siteID string, hits []analytics.Hit) ([]analytics.Outcome, error)
 }
 
@@ -48,30 +48,30 @@ type Progress interface {
 	Lines(n int64)
 }
 
-// Importer reads files and passes their events to a taker. Reading is sequential, because an
+// Importer reads files and passes their events to an ingester. Reading is sequential, because an
 // event's ID includes the number of earlier occurrences of the same line.
 type Importer struct {
-	o      Options
-	taker  Taker
-	agents *useragent.Parser
-	bar    Progress
+	o        Options
+	ingester Ingester
+	agents   *useragent.Parser
+	bar      Progress
 
 	Summary Summary // of all files so far; must not be read while File runs
 }
 
 // New returns an importer.
-func New(taker Taker, bar Progress, o Options) (*Importer, error) {
+func New(ingester Ingester, bar Progress, o Options) (*Importer, error) {
 	agents, err := useragent.New(0)
 	if err != nil {
 		return nil, err
 	}
 	o.Format = cmp.Or(o.Format, Auto)
-	return &Importer{o: o, taker: taker, agents: agents, bar: bar}, nil
+	return &Importer{o: o, ingester: ingester, agents: agents, bar: bar}, nil
 }
 
 // File imports a file; "-" is stdin. Sending an event again stores nothing, so a half-imported file
 // is imported again as a whole. Errors: ErrUnknownFormat, before anything is imported;
-// DamagedError, after everything before the damage is imported; those of the taker.
+// DamagedError, after everything before the damage is imported; those of the ingester.
 func (im *Importer) File(ctx context.Context, name string, stdin io.Reader) error {
 	f, err := accesslog.Open(name, stdin)
 	if err != nil {
@@ -108,7 +108,7 @@ func (e *DamagedError) Error() string {
 }
 func (e *DamagedError) Unwrap() error { return e.err }
 
-// pump converts lines to events and passes them to the taker. damage is the reason why the lines
+// pump converts lines to events and passes them to the ingester. damage is the reason why the lines
 // ended early.
 func (im *Importer) pump(ctx context.Context, lines lines, translate translator) (damage, err error) {
 	batches := make(chan []analytics.Hit, batchesWaiting)
@@ -124,7 +124,7 @@ func (im *Importer) pump(ctx context.Context, lines lines, translate translator)
 	group.Go(func() error {
 		defer close(results)
 		senders, ctx := errgroup.WithContext(ctx)
-		for range takers {
+		for range ingesters {
 			senders.Go(func() error { return im.send(ctx, batches, results) })
 		}
 		return senders.Wait()
@@ -141,7 +141,7 @@ func (im *Importer) pump(ctx context.Context, lines lines, translate translator)
 
 func (im *Importer) send(ctx context.Context, batches <-chan []analytics.Hit, results chan<- []analytics.Outcome) error {
 	for hits := range batches {
-		outcomes, err := im.taker.Ingest(ctx, im.o.Site, hits)
+		outcomes, err := im.ingester.Ingest(ctx, im.o.Site, hits)
 		if err != nil {
 			return err
 		}

@@ -10,10 +10,10 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Read reads files in order and passes their events to a taker; "-" is stdin. damage joins the
+// Read reads files in order and passes their events to an ingester; "-" is stdin. damage joins the
 // errors of files that could not be read to their end; the files after them are read too.
-func Read(ctx context.Context, taker Taker, bar Progress, o Options, stdin io.Reader, files []string) (sum Summary, damage, err error) {
-	im, err := New(taker, bar, o)
+func Read(ctx context.Context, ingester Ingester, bar Progress, o Options, stdin io.Reader, files []string) (sum Summary, damage, err error) {
+	im, err := New(ingester, bar, o)
 	if err != nil {
 		return sum, nil, err
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/onefold/onefold/analytics"
 )
 
-// Rehearsal is a Taker that stores nothing and returns the outcomes that an import would have. It
+// Rehearsal is an Ingester that stores nothing and returns the outcomes that an import would have. It
 // keeps eight bytes per event, so that the second occurrence of an event is reported as a
 // duplicate.
 type Rehearsal struct {

@@ -27,7 +27,7 @@ type Remote struct {
 	Wait func(context.Context, time.Duration) error // waits before a retry; default: backoff.For
 }
 
-// NewRemote returns a Taker that sends to the server at a URL such as https://stats.example.org,
+// NewRemote returns an Ingester that sends to the server at a URL such as https://stats.example.org,
 // with an API key that allows writes.
 func NewRemote(address, key string) (*Remote, error) {
 	u, err := url.Parse(address)

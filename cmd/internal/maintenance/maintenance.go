@@ -64,9 +64,10 @@ func (u *Maintenance) jobs(listening func(now time.Time) time.Time) []job {
 	}
 }
 
-// Services returns the jobs as services, which run at once and then at intervals until their
-// context ends. Failures are logged and retried in the next round. The process that runs the
-// services also accepts readings, so while it was down, devices could not report.
+// Services returns the jobs as services: each runs at once, and then at its interval until its
+// context ends. A failure is logged, and the job runs again in the next round. The process is taken
+// to be the one that accepts readings: a device is not considered silent for the time in which the
+// process was down.
 func (u *Maintenance) Services() (all []func(context.Context) error) {
 	for _, d := range u.jobs(new(presence.Listening).Since) {
 		all = append(all, d.run)

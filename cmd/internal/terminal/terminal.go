@@ -63,20 +63,20 @@ const longestValue = 70
 // Printable makes an untrusted value safe for a terminal: it removes control characters and limits
 // the length.
 func Printable(value string) string {
-	runes := []rune(value)
-	cut := len(runes) > longestValue
-	if cut {
-		runes = runes[:longestValue-1]
+	if runes := []rune(value); len(runes) > longestValue {
+		value = string(runes[:longestValue-1]) + "…"
 	}
-	for i, r := range runes {
+	return withoutControls(value)
+}
+
+// withoutControls replaces control characters by dots.
+func withoutControls(value string) string {
+	return strings.Map(func(r rune) rune {
 		if r < ' ' || (r >= 0x7f && r < 0xa0) {
-			runes[i] = '·'
+			return '·'
 		}
-	}
-	if cut {
-		return string(runes) + "…"
-	}
-	return string(runes)
+		return r
+	}, value)
 }
 
 // JSON writes a value as indented JSON.

@@ -1,9 +1,11 @@
 package terminal_test
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/onefold/onefold/cmd/internal/terminal"
@@ -44,3 +46,41 @@ func TestOnlyTerminalsAreScreens(t *testing.T) {
 		t.Error("io.Discard is a terminal")
 	}
 }
+
+func TestList(t *testing.T) {
+	type thing struct {
+		Name string `json:"name"`
+		N    int    `json:"n"`
+	}
+	list := terminal.List[thing]{Empty: "No things yet.", Columns: "NAME\tN", Row: func(x *thing) []any { return []any{x.Name, x.N} }}
+	asJSON := list
+	asJSON.JSON = true
+	headed := list
+	headed.Empty = ""
+	for _, c := range []struct {
+		what   string
+		list   terminal.List[thing]
+		things []thing
+		want   string
+	}{
+		{"no elements", list, nil, "No things yet.\n"},
+		{"no elements, with the names of columns", headed, nil, "NAME  N\n"},
+		{"no elements as JSON", asJSON, nil, "[]\n"},
+		{"elements", list, []thing{{"a", 1}, {"long name", 20}}, "NAME       N\na          1\nlong name  20\n"},
+		{"control characters", list, []thing{{"a\tb\x1b[2J\nc", 1}}, "NAME       N\na·b·[2J·c  1\n"},
+		{"elements as JSON", asJSON, []thing{{"a", 1}}, "[\n  {\n    \"name\": \"a\",\n    \"n\": 1\n  }\n]\n"},
+	} {
+		var out strings.Builder
+		if err := c.list.Print(&out, c.things); err != nil || out.String() != c.want {
+			t.Errorf("%s: %q, %v, want %q", c.what, out.String(), err, c.want)
+		}
+	}
+	if err := list.Print(full{}, []thing{{"a", 1}}); err == nil {
+		t.Error("no error although nothing could be written")
+	}
+}
+
+// full is a disk that has no space.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }

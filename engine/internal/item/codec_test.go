@@ -87,8 +87,8 @@ func TestRoundTrip(t *testing.T) {
 		}
 		absent := rapid.String().Draw(t, "absent")
 		_, want := it[absent]
-		if has, err := Has(b, absent); err != nil || has != want {
-			t.Fatalf("Has(%q) = %v, %v", absent, has, err)
+		if _, has, err := Lookup(b, absent); err != nil || has != want {
+			t.Fatalf("Lookup(%q) = %v, %v", absent, has, err)
 		}
 		names := slices.Sorted(maps.Keys(it))
 		wanted := rapid.SliceOf(rapid.SampledFrom(append(names, "absent"))).Draw(t, "wanted")

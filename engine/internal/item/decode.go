@@ -126,12 +126,6 @@ func LookupString(b []byte, name string) (value []byte, ok bool, err error) {
 	return value, true, nil
 }
 
-// Has reports whether an encoded item has a top-level attribute. It does not allocate.
-func Has(b []byte, name string) (bool, error) {
-	_, _, ok, err := find(b, name)
-	return ok, err
-}
-
 // DecodeOnly decodes the named top-level attributes of an encoded item, as far as they exist, in a
 // single pass.
 func DecodeOnly(b []byte, names []string) (Item, error) {

@@ -136,9 +136,6 @@ func (n Number) cmpAbs(o Number) int {
 	return cmp.Compare(nl, ol)
 }
 
-// Sub returns n - o. Errors are those of Add.
-func (n Number) Sub(o Number) (Number, error) { return n.Add(o.Neg()) }
-
 // Add returns the exact sum n + o, or ErrPrecision, ErrOverflow or ErrUnderflow. It never rounds.
 func (n Number) Add(o Number) (Number, error) {
 	if n.IsZero() {

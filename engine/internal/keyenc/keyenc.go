@@ -78,19 +78,6 @@ func AppendPrefix(dst []byte, av types.AttributeValue) ([]byte, error) {
 	return dst, ErrType
 }
 
-// PrefixEnd returns the smallest key greater than all keys that begin with prefix, in a new slice,
-// or nil if there is none.
-func PrefixEnd(prefix []byte) []byte {
-	for i := len(prefix) - 1; i >= 0; i-- {
-		if prefix[i] != 0xff {
-			end := bytes.Clone(prefix[:i+1])
-			end[i]++
-			return end
-		}
-	}
-	return nil
-}
-
 // Decode decodes the first key value of b and returns the rest. It never panics; bytes that Append
 // cannot have written are ErrCorrupt.
 func Decode(b []byte) (av types.AttributeValue, rest []byte, err error) {

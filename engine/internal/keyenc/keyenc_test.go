@@ -121,17 +121,6 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func TestPrefixEnd(t *testing.T) {
-	for in, want := range map[string]string{"a": "b", "a\xff": "b", "a\xfe\xff\xff": "a\xff"} {
-		if got := PrefixEnd([]byte(in)); string(got) != want {
-			t.Errorf("PrefixEnd(%q) = %q, want %q", in, got, want)
-		}
-	}
-	if got := PrefixEnd([]byte{0xff, 0xff}); got != nil {
-		t.Errorf("PrefixEnd of the last bytes = %x", got)
-	}
-}
-
 func FuzzDecode(f *testing.F) {
 	for _, av := range []types.AttributeValue{number("-12.5"), number("0"), number("1e125"), str("a\x00b"), binary([]byte{0})} {
 		f.Add(encode(f, av))

@@ -23,7 +23,18 @@ const blockSize = 32 << 10
 
 // A chunk is a record or a part of one. Its header contains a checksum, a size and a type; in logs
 // also the log's number, because a reused file still contains chunks of an older log. The third
-// form also records how much of the log was on disk.
+// form also records how much of the log was on disk:
+//
+//	manifest  checksum 4 | size 2 | type 1 |                       payload
+//	log       checksum 4 | size 2 | type 1 | log 4 |               payload
+//	log       checksum 4 | size 2 | type 1 | log 4 | synced bytes 8 | payload
+//
+// Numbers are little-endian. The size is that of the payload; the checksum covers everything from the
+// type on. The type is 1 to 4 for the parts below in the first form, 5 to 8 in the second, 9 to 12 in
+// the third. The rest of a block that is too short for a header is zeros.
+//
+// The synced bytes decide what a hole means. A hole below a position that a later chunk calls synced
+// had been acknowledged, so it is damage. A hole at the end may be a write that a crash interrupted.
 const (
 	chunkFull   = 1
 	chunkFirst  = 2

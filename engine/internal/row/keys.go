@@ -3,7 +3,21 @@ package row
 import "encoding/binary"
 
 // The first byte of a key is the type of the row. docs/format/engine.md specifies all keys and
-// values.
+// values. Numbers are big-endian, with their width in bytes, so that keys sort by them:
+//
+//	item      10 table⁴ primary
+//	index     20 table⁴ index⁴ hash⁴ key(index hash key) key(index range key) primary
+//	record    30 stream⁴ shard⁴ sequence⁸
+//	expiry    40 table⁴ seconds⁸ primary
+//	postponed 60 due⁸ number⁸
+//
+//	primary = hash⁴ key(partition key) key(sort key), where key is that of package keyenc
+//
+// hash is the upper half of a hash of the partition key. It comes first so that the segments of a
+// parallel scan are ranges of equal size, whatever the keys are. All items of a partition have the
+// same hash, so they remain adjacent and sorted. An index entry ends with the primary key of its
+// item, because several items may have the same index key. An expiry row has no value: expired items
+// are found by reading the rows of a table up to the current second.
 const (
 	SpaceMeta      = 0x01 // counters and the format version
 	SpaceTable     = 0x02 // table descriptors by name

@@ -3,7 +3,12 @@ package row
 import "encoding/binary"
 
 // Postponed is a change of an index that is not visible yet: the entry to remove and the entry to
-// add. A nil key means none.
+// add. A nil key means none. It is stored as
+//
+//	length, key to remove | length, key to add | length, value to add
+//
+// Lengths are uvarints; a part that is absent has length 0. The row's key orders changes by the time
+// at which readers are to see them, so the delay of an index is a scan up to the current time.
 type Postponed struct {
 	Gone       []byte // a key
 	Key, Value []byte

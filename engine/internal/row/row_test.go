@@ -10,6 +10,17 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
+func TestUpperBound(t *testing.T) {
+	for in, want := range map[string]string{"a": "b", "a\xff": "b", "a\xfe\xff\xff": "a\xff"} {
+		if got := row.UpperBound([]byte(in)); string(got) != want {
+			t.Errorf("UpperBound(%q) = %q, want %q", in, got, want)
+		}
+	}
+	if got := row.UpperBound([]byte{0xff, 0xff}); got != nil {
+		t.Errorf("UpperBound of the last bytes = %x", got)
+	}
+}
+
 func TestRecord(t *testing.T) {
 	old := row.Append(nil, item.Item{"pk": &types.AttributeValueMemberS{Value: "a"}})
 	fresh := row.Append(nil, item.Item{"pk": &types.AttributeValueMemberS{Value: "a"}, "v": &types.AttributeValueMemberN{Value: "1"}})

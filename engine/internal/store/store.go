@@ -135,7 +135,7 @@ func (s *Store) Admit(w Write, bytes int) error { return s.room.admit(w, bytes) 
 // Space returns the current disk space.
 func (s *Store) Space() Space { return s.room.look() }
 
-// Look performs one check of the watch, which otherwise runs once a second.
+// Look checks the disk at once. Otherwise it is checked once a second.
 func (s *Store) Look() { s.disk.look() }
 
 // Commit applies a batch if there is space for it.

@@ -22,7 +22,15 @@ const format = 1
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Encode encodes entries as a body. See docs/format/windows.md.
+// Encode encodes entries as a body (docs/format/windows.md):
+//
+//	format 1 | items | CRC-32C 4
+//	item = length, sort key | number of facts | facts
+//	fact = shared 1 | the other 16 - shared bytes of its ID
+//
+// Lengths and numbers are uvarints. Items and facts are sorted, and a fact omits the leading bytes
+// that it shares with the one before: IDs are ULIDs of a few minutes, which share most of their time.
+// Equal sets have equal bytes.
 func Encode(entries []Entry) []byte {
 	entries = slices.Clone(entries)
 	slices.SortStableFunc(entries, func(a, b Entry) int {

@@ -53,7 +53,8 @@ func (c *Caller) SeesPersonal() bool {
 	return c.personal || c.User != nil && c.Grants.On(accounts.EventStore).Includes(accounts.Admin)
 }
 
-// May reports whether a caller has a permission; for operations of a site, on that site.
+// May reports whether a caller has a permission on a site. Permissions that do not depend on a
+// site ignore it.
 func (c *Caller) May(need Permission, site string) bool {
 	role := c.Grants.On(site)
 	switch need {

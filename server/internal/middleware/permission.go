@@ -49,8 +49,8 @@ const (
 	limitsByHandler = "handler"
 )
 
-// OnAggregate allows an operation on the aggregate that its path names with type and id to keys that
-// are limited to this aggregate.
+// OnAggregate opens an operation on one aggregate to limited keys. The aggregate is named by the path
+// parameters type and id; a key whose limits exclude it is refused.
 func OnAggregate(op huma.Operation) huma.Operation {
 	op.Metadata[limitsKey] = limitsByPath
 	return op

@@ -4,6 +4,8 @@
 package webfile
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/base64"
 	"net/http"
@@ -29,6 +31,24 @@ type encoded struct {
 func New(contentType string, text []byte) *File {
 	sum := sha256.Sum256(text)
 	return &File{Text: text, contentType: contentType, tag: base64.RawURLEncoding.EncodeToString(sum[:9])}
+}
+
+// Gzipped creates a file that is also served with gzip, compressed once.
+func Gzipped(contentType string, text []byte) (*File, error) {
+	var zipped bytes.Buffer
+	w, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(text); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	f := New(contentType, text)
+	f.Add("gzip", zipped.Bytes())
+	return f, nil
 }
 
 // Add adds the file in a content coding, such as "gzip". Codings added first are preferred.

@@ -39,11 +39,11 @@ const defaultLimit = 100
 
 // Answer is the answer to a Request.
 type Answer struct {
-	Results []Row `json:"results" doc:"One row for the range, for each bucket of time, or for each value of the dimension."`
-	None    *Row  `json:"none,omitempty" doc:"The part without a value of the dimension, such as visits without a campaign."`
-	Other   *Row  `json:"other,omitempty" doc:"Values beyond the limit of the stored counts, added up."`
-	Meta    Meta  `json:"meta"`
-	Query   Asked `json:"query"`
+	Results []Row         `json:"results" doc:"One row for the range, for each bucket of time, or for each value of the dimension."`
+	None    *Row          `json:"none,omitempty" doc:"The part without a value of the dimension, such as visits without a campaign."`
+	Other   *Row          `json:"other,omitempty" doc:"Values beyond the limit of the stored counts, added up."`
+	Meta    Meta          `json:"meta"`
+	Query   ResolvedQuery `json:"query"`
 }
 
 // Row is a row of an answer.
@@ -69,8 +69,8 @@ type Meta struct {
 	Imported  *report.Imported `json:"imported,omitempty" doc:"Days of the range with counts imported from another analytics product."`
 }
 
-// Asked repeats a query with days instead of names.
-type Asked struct {
+// ResolvedQuery is the query that was answered, with days instead of names of ranges.
+type ResolvedQuery struct {
 	SiteID              string   `json:"site_id"`
 	Metrics             []string `json:"metrics"`
 	Dimensions          []string `json:"dimensions"`
@@ -103,7 +103,7 @@ func Run(ctx context.Context, count Count, site *Site, in Request) (*Answer, err
 	if err != nil {
 		return nil, err
 	}
-	a := &Answer{Meta: s.meta, Query: Asked{SiteID: site.SiteID, Metrics: in.Metrics, Dimensions: in.Dimensions, DateRange: []string{q.days.From, q.days.To}}}
+	a := &Answer{Meta: s.meta, Query: ResolvedQuery{SiteID: site.SiteID, Metrics: in.Metrics, Dimensions: in.Dimensions, DateRange: []string{q.days.From, q.days.To}}}
 	if a.Query.Dimensions == nil {
 		a.Query.Dimensions = []string{}
 	}

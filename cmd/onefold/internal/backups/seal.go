@@ -114,7 +114,8 @@ func decrypt(in io.Reader, identities []age.Identity) (io.Reader, error) {
 	return plain, nil
 }
 
-// Spare makes Read return ErrFull before the restored data uses up the reserve of a disk.
+// Spare keeps a reserve free on the disk that is restored to: Read returns ErrFull before the
+// restored data would use it.
 func (r *Reader) Spare(room Room) { r.room = room }
 
 // Read implements io.Reader. Errors: those of the underlying stream, ErrFull, ErrDamaged.

@@ -78,7 +78,7 @@ func NewSites(seed uint64, visitsPerDay int) []*Site {
 }
 
 func funnel(name string, steps ...explore.Step) explore.Funnel {
-	return explore.Funnel{Name: name, Course: explore.Course{Steps: steps}}
+	return explore.Funnel{Name: name, FunnelDefinition: explore.FunnelDefinition{Steps: steps}}
 }
 
 // ID returns the site ID.
@@ -103,7 +103,7 @@ func (d *Site) Create(ctx context.Context, t *table.Table) error {
 	if err != nil {
 		return err
 	}
-	_, err = explore.New(t, explore.Options{}).CreateFunnel(ctx, d.site.ID, d.course.Name, d.course.Course)
+	_, err = explore.New(t, explore.Options{}).CreateFunnel(ctx, d.site.ID, d.course.Name, d.course.FunnelDefinition)
 	return err
 }
 

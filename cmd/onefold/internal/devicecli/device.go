@@ -177,24 +177,13 @@ func (c *deviceList) Run(ctx context.Context, env *Env) error {
 				break
 			}
 		}
-		if env.JSON {
-			return terminal.JSON(env.Out, devices)
-		}
-		return printDevices(env, devices)
+		return terminal.List[deviceOutput]{
+			JSON: env.JSON, Empty: "No matching devices.", Columns: "DEVICE\tSTATUS\tTYPE\tPROFILE\tFIRMWARE\tTAGS\tNAME",
+			Row: func(d *deviceOutput) []any {
+				return []any{d.ID, d.Status, terminal.Printable(d.Type), d.Profile, terminal.Printable(d.Firmware), terminal.Printable(strings.Join(d.Tags, ",")), terminal.Printable(d.Name)}
+			},
+		}.Print(env.Out, devices)
 	})
-}
-
-func printDevices(env *Env, devices []deviceOutput) error {
-	if len(devices) == 0 {
-		_, err := fmt.Fprintln(env.Out, "No matching devices.")
-		return err
-	}
-	w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "DEVICE\tSTATUS\tTYPE\tPROFILE\tFIRMWARE\tTAGS\tNAME")
-	for _, d := range devices {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.ID, d.Status, terminal.Printable(d.Type), d.Profile, terminal.Printable(d.Firmware), terminal.Printable(strings.Join(d.Tags, ",")), terminal.Printable(d.Name))
-	}
-	return w.Flush()
 }
 
 type deviceShow struct {

@@ -120,21 +120,15 @@ func (c *fleetList) Run(ctx context.Context, env *Env) error {
 		}
 		return nil
 	})
-	switch {
-	case err != nil && !errors.Is(err, env.NoTable):
-		return err
-	case env.JSON:
-		return terminal.JSON(env.Out, fleets)
-	case len(fleets) == 0:
-		_, err := fmt.Fprintln(env.Out, "No fleets yet. Create one with: onefold fleet create plant")
+	if err != nil && !errors.Is(err, env.NoTable) {
 		return err
 	}
-	w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "FLEET\tTIME ZONE\tNAME\tCREATED")
-	for _, f := range fleets {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.ID, f.TimeZone, terminal.Printable(f.Name), f.CreatedAt.Format(time.DateOnly))
-	}
-	return w.Flush()
+	return terminal.List[fleetOutput]{
+		JSON: env.JSON, Empty: "No fleets yet. Create one with: onefold fleet create plant", Columns: "FLEET\tTIME ZONE\tNAME\tCREATED",
+		Row: func(f *fleetOutput) []any {
+			return []any{f.ID, f.TimeZone, terminal.Printable(f.Name), f.CreatedAt.Format(time.DateOnly)}
+		},
+	}.Print(env.Out, fleets)
 }
 
 type fleetShow struct {

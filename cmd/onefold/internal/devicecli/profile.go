@@ -120,19 +120,13 @@ func (c *profileList) Run(ctx context.Context, env *Env) error {
 		for i := range profiles {
 			out[i] = profileOutputOf(&profiles[i])
 		}
-		if env.JSON {
-			return terminal.JSON(env.Out, out)
-		}
-		w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
-		fmt.Fprintln(w, "PROFILE\tMETRICS\tNAME")
-		for _, p := range out {
+		return terminal.List[profileOutput]{JSON: env.JSON, Columns: "PROFILE\tMETRICS\tNAME", Row: func(p *profileOutput) []any {
 			names := make([]string, len(p.Metrics))
 			for i := range p.Metrics {
 				names[i] = p.Metrics[i].Name
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\n", p.ID, terminal.Printable(strings.Join(names, ", ")), terminal.Printable(p.Name))
-		}
-		return w.Flush()
+			return []any{p.ID, terminal.Printable(strings.Join(names, ", ")), terminal.Printable(p.Name)}
+		}}.Print(env.Out, out)
 	})
 }
 

@@ -9,7 +9,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/onefold/onefold/cmd/internal/terminal"
@@ -177,17 +176,13 @@ func printReplay(out io.Writer, r *telemetry.Rule, did *alerts.Replayed, zone *t
 	if len(did.Episodes) == 0 {
 		return nil
 	}
-	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "SINCE\tFIRED\tRESOLVED\tPEAK")
-	for i := range did.Episodes {
-		e := &did.Episodes[i]
+	return terminal.List[alerts.Episode]{Columns: "SINCE\tFIRED\tRESOLVED\tPEAK", Row: func(e *alerts.Episode) []any {
 		resolved := "open"
 		if !e.Resolved.IsZero() {
 			resolved = e.Resolved.In(zone).Format(layout)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", e.Since.In(zone).Format(layout), e.FiredAt.In(zone).Format(layout), resolved, terminal.Printable(e.Peak))
-	}
-	return w.Flush()
+		return []any{e.Since.In(zone).Format(layout), e.FiredAt.In(zone).Format(layout), resolved, terminal.Printable(e.Peak)}
+	}}.Print(out, did.Episodes)
 }
 
 // plotReplay draws the readings and the threshold, and below them the times at which the rule

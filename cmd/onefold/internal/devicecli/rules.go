@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/onefold/onefold/cmd/internal/terminal"
@@ -150,20 +149,13 @@ func (c *ruleList) Run(ctx context.Context, env *Env) error {
 		for i := range all {
 			out[i] = ruleOutputOf(&all[i])
 		}
-		if env.JSON {
-			return terminal.JSON(env.Out, out)
-		}
-		w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
-		fmt.Fprintln(w, "RULE\tFOR\tSEVERITY\tRAISES")
-		for i := range out {
-			r := &out[i]
+		return terminal.List[ruleOutput]{JSON: env.JSON, Columns: "RULE\tFOR\tSEVERITY\tRAISES", Row: func(r *ruleOutput) []any {
 			whose := r.Device
 			if r.Profile != "" {
 				whose = "profile " + r.Profile
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.ID, whose, r.Severity, terminal.Printable(r.says))
-		}
-		return w.Flush()
+			return []any{r.ID, whose, r.Severity, terminal.Printable(r.says)}
+		}}.Print(env.Out, out)
 	})
 }
 

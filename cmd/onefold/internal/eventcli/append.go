@@ -80,7 +80,7 @@ func (c *appendCommand) events(stdin io.Reader) ([]eventjson.New, error) {
 	if c.Payload != "" && !json.Valid([]byte(c.Payload)) {
 		return nil, errors.New("invalid: --payload is not JSON; quote a string as JSON too: --payload '\"text\"'")
 	}
-	return []eventjson.New{{Type: c.Type, Said: eventjson.Said{Data: json.RawMessage(c.Payload)}}}, nil
+	return []eventjson.New{{Type: c.Type, Content: eventjson.Content{Data: json.RawMessage(c.Payload)}}}, nil
 }
 
 const longestLine = 1 << 20 // line of an event file; an event has at most 400 KB

@@ -119,21 +119,16 @@ func (c *typesCommand) Run(ctx context.Context, env *Env) error {
 		types, err = t.types(ctx)
 		return err
 	})
-	switch {
-	case err != nil && !errors.Is(err, env.NoTable):
-		return err
-	case env.JSON:
-		return terminal.JSON(env.Out, types)
-	case len(types) == 0:
-		_, err := fmt.Fprintln(env.Out, "No events yet. Append one with: onefold events append order/1 --type OrderPlaced --payload '{\"total\":10}'")
+	if err != nil && !errors.Is(err, env.NoTable) {
 		return err
 	}
-	w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "TYPE\tAGGREGATES\tEVENTS\tCLOSED\tLAST APPEND")
-	for _, c := range types {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", terminal.Printable(c.Type), terminal.Grouped(c.Aggregates), terminal.Grouped(c.Events), terminal.Grouped(c.Closed), c.LastAt.Format("2006-01-02 15:04"))
-	}
-	return w.Flush()
+	return terminal.List[typeCounts]{
+		JSON: env.JSON, Empty: "No events yet. Append one with: onefold events append order/1 --type OrderPlaced --payload '{\"total\":10}'",
+		Columns: "TYPE\tAGGREGATES\tEVENTS\tCLOSED\tLAST APPEND",
+		Row: func(c *typeCounts) []any {
+			return []any{terminal.Printable(c.Type), terminal.Grouped(c.Aggregates), terminal.Grouped(c.Events), terminal.Grouped(c.Closed), c.LastAt.Format("2006-01-02 15:04")}
+		},
+	}.Print(env.Out, types)
 }
 
 type aggregatesCommand struct {

@@ -16,28 +16,28 @@ import (
 
 const (
 	readingsOfBatch = 500
-	batchesWaiting  = 4 // batches read ahead of the takers, at most
-	takers          = 2 // so that a batch is prepared while another waits for the disk
+	batchesWaiting  = 4 // batches read ahead of the ingesters, at most
+	ingesters       = 2 // so that a batch is prepared while another waits for the disk
 )
 
-// Taker stores readings. It stores each reading once, however often it is sent, and returns an
-// outcome for each, in order. telemetry.Collector is a Taker.
-type Taker interface {
+// Ingester stores readings. It stores each reading once, however often it is sent, and returns an
+// outcome for each, in order. telemetry.Collector is an Ingester.
+type Ingester interface {
 	Ingest(ctx context.Context, in []telemetry.Incoming) ([]telemetry.Outcome, error)
 }
 
-// Importer reads files and passes their readings to a taker.
+// Importer reads files and passes their readings to an ingester.
 type Importer struct {
-	o     Options
-	taker Taker
-	bar   logimport.Progress
+	o        Options
+	ingester Ingester
+	bar      logimport.Progress
 
 	Summary Summary // of all files so far; must not be read while File runs
 }
 
 // NewImporter returns an importer.
-func NewImporter(taker Taker, bar logimport.Progress, o Options) *Importer {
-	return &Importer{o: o, taker: taker, bar: bar}
+func NewImporter(ingester Ingester, bar logimport.Progress, o Options) *Importer {
+	return &Importer{o: o, ingester: ingester, bar: bar}
 }
 
 // batch holds readings with their line numbers.
@@ -48,7 +48,7 @@ type batch struct {
 
 // File imports a file; "-" is stdin. A stored reading is not stored again, so a half-imported file
 // is imported again as a whole. Errors: ErrHeader, before anything is imported; ErrDamaged, after
-// everything before the damage is imported; those of the taker.
+// everything before the damage is imported; those of the ingester.
 func (im *Importer) File(ctx context.Context, name string, stdin io.Reader) (err error) {
 	f, err := accesslog.Open(name, stdin)
 	if err != nil {
@@ -78,7 +78,7 @@ func (im *Importer) File(ctx context.Context, name string, stdin io.Reader) (err
 // imported.
 var ErrDamaged = errors.New("damaged_file")
 
-// pump reads rows and passes their readings to the taker. damage is the reason why the rows ended
+// pump reads rows and passes their readings to the ingester. damage is the reason why the rows ended
 // early.
 func (im *Importer) pump(ctx context.Context, rows iter.Seq2[Row, error]) (damage, err error) {
 	batches := make(chan batch, batchesWaiting)
@@ -97,10 +97,10 @@ func (im *Importer) pump(ctx context.Context, rows iter.Seq2[Row, error]) (damag
 	group.Go(func() error {
 		defer close(results)
 		senders, ctx := errgroup.WithContext(ctx)
-		for range takers {
+		for range ingesters {
 			senders.Go(func() error {
 				for b := range batches {
-					outcomes, err := im.taker.Ingest(ctx, b.readings)
+					outcomes, err := im.ingester.Ingest(ctx, b.readings)
 					if err != nil {
 						return err
 					}

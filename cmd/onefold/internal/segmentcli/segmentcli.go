@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/segments"
@@ -72,19 +71,13 @@ func (c *segmentList) Run(ctx context.Context, env *cmdenv.Env) error {
 		for i := range all {
 			list[i] = outputOfSegment(&all[i])
 		}
-		if env.JSON {
-			return terminal.JSON(env.Out, list)
-		}
-		if len(list) == 0 {
-			_, err := fmt.Fprintf(env.Out, "No segments yet. Create one with: onefold segment create --site %s NAME --filter country:is:DE\n", c.Site)
-			return err
-		}
-		w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
-		fmt.Fprintln(w, "ID\tNAME\tFILTERS\tDESCRIPTION")
-		for _, s := range list {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.ID, terminal.Printable(s.Name), terminal.Printable(strings.Join(s.Filters, " and ")), terminal.Printable(s.Description))
-		}
-		return w.Flush()
+		return terminal.List[segmentOutput]{
+			JSON: env.JSON, Columns: "ID\tNAME\tFILTERS\tDESCRIPTION",
+			Empty: fmt.Sprintf("No segments yet. Create one with: onefold segment create --site %s NAME --filter country:is:DE", c.Site),
+			Row: func(s *segmentOutput) []any {
+				return []any{s.ID, terminal.Printable(s.Name), terminal.Printable(strings.Join(s.Filters, " and ")), terminal.Printable(s.Description)}
+			},
+		}.Print(env.Out, list)
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/onefold/onefold/cmd/internal/terminal"
@@ -69,15 +68,9 @@ func list(env *cmdenv.Env, sessions []accounts.Session) error {
 		s := &sessions[i]
 		out[i] = sessionOutput{s.ID(), s.Browser, s.System, s.Method, s.Created, s.Used, s.Expires}
 	}
-	if env.JSON {
-		return terminal.JSON(env.Out, out)
-	}
-	w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "SESSION\tBROWSER\tSYSTEM\tBY\tSINCE\tLAST USED")
-	for _, s := range out {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, terminal.Printable(s.Browser), terminal.Printable(s.System), s.Method, s.Created.Format(time.DateTime), s.Used.Format(time.DateTime))
-	}
-	return w.Flush()
+	return terminal.List[sessionOutput]{JSON: env.JSON, Columns: "SESSION\tBROWSER\tSYSTEM\tBY\tSINCE\tLAST USED", Row: func(s *sessionOutput) []any {
+		return []any{s.ID, terminal.Printable(s.Browser), terminal.Printable(s.System), s.Method, s.Created.Format(time.DateTime), s.Used.Format(time.DateTime)}
+	}}.Print(env.Out, out)
 }
 
 // ResetFactors removes a user's authenticator app, passkeys and OpenID identity.

@@ -36,10 +36,10 @@ func (a *Archive) open(ctx context.Context) (*past.Archive, error) {
 }
 
 // Holds implements explore.Archive.
-func (a *Archive) Holds(ctx context.Context, site string, from, to time.Time) (explore.Held, error) {
+func (a *Archive) Holds(ctx context.Context, site string, from, to time.Time) (explore.ArchiveCounts, error) {
 	of, err := a.open(ctx)
 	if err != nil {
-		return explore.Held{}, err
+		return explore.ArchiveCounts{}, err
 	}
 	return of.Holds(ctx, site, from, to)
 }

@@ -27,7 +27,7 @@ func rewriteErased(t *table.Table) func(context.Context, *warehouse.Warehouse, t
 			if err != nil {
 				return err
 			}
-			rows, err := w.ErasePerson(ctx, r.SiteID, warehouse.Person{UserID: r.Rest.UserID, Visitors: r.Rest.Visitors})
+			rows, err := w.ErasePerson(ctx, r.SiteID, warehouse.Person{UserID: r.Pending.UserID, Visitors: r.Pending.Visitors})
 			if err == nil {
 				err = erasure.Forgotten(ctx, t, r.ReceiptKey, rows)
 			}

@@ -99,7 +99,7 @@ func TestErasureReachesExpired(t *testing.T) {
 	for r, err := range erasure.ReceiptsOfSite.All(w.Ctx, w.Table, analytics.SiteIn{SiteID: "shop"}) {
 		w.Must(err)
 		left++
-		if r.Archive != erasure.ArchiveDone || r.Rest.UserID != "" || len(r.Rest.Visitors) > 0 || r.UserID != "" || r.Deleted.Archived == 0 {
+		if r.Archive != erasure.ArchiveDone || r.Pending.UserID != "" || len(r.Pending.Visitors) > 0 || r.UserID != "" || r.Deleted.Archived == 0 {
 			t.Errorf("%+v", r)
 		}
 	}

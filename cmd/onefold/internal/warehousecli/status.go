@@ -156,7 +156,7 @@ func (c *checkCommand) Run(ctx context.Context, env *cmdenv.Env) error {
 	if err != nil {
 		return err
 	}
-	var found []export.Checked
+	var found []export.Comparison
 	err = env.Open(ctx, func(s *cmdenv.Store) error {
 		return settled(ctx, s, func(ctx context.Context) (err error) {
 			found, err = exporter(w, s, export.Options{Logger: env.Logger, NoCompact: true}).Check(ctx)
@@ -169,7 +169,7 @@ func (c *checkCommand) Run(ctx context.Context, env *cmdenv.Env) error {
 	if err != nil {
 		return err
 	}
-	differs := slices.ContainsFunc(found, func(c export.Checked) bool { return !c.OK() })
+	differs := slices.ContainsFunc(found, func(c export.Comparison) bool { return !c.OK() })
 	if err := c.print(env, found); err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (c *checkCommand) Run(ctx context.Context, env *cmdenv.Env) error {
 	return nil
 }
 
-func (c *checkCommand) print(env *cmdenv.Env, found []export.Checked) error {
+func (c *checkCommand) print(env *cmdenv.Env, found []export.Comparison) error {
 	if env.JSON {
 		return terminal.JSON(env.Out, found)
 	}

@@ -14,8 +14,8 @@ import (
 )
 
 var (
-	// ErrThere is returned if a file to restore already exists.
-	ErrThere = errors.New("file_exists")
+	// ErrExists is returned if a file to restore already exists.
+	ErrExists = errors.New("file_exists")
 	// ErrForeign is returned for a stream that is truncated or not a backup of this kind.
 	ErrForeign = errors.New("bad_backup")
 )

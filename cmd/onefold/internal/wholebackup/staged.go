@@ -98,12 +98,12 @@ func (a *stagedFiles) clear() error {
 	return os.RemoveAll(a.folder)
 }
 
-// Absent returns ErrThere if a file exists.
+// Absent returns ErrExists if a file exists.
 func Absent(path string) error {
 	_, err := os.Lstat(path)
 	switch {
 	case err == nil:
-		return fmt.Errorf("%w: %s already exists; choose another name, or move it away", ErrThere, path)
+		return fmt.Errorf("%w: %s already exists; choose another name, or move it away", ErrExists, path)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	}

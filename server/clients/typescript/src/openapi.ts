@@ -990,25 +990,6 @@ export interface components {
             reserve?: components["schemas"]["EventStoreReservedValue"][] | null;
             type: string;
         };
-        EventStoreAsk: {
-            /**
-             * Format: int64
-             * @description Maximum size of their data, in bytes. The first event may exceed it. Default: 4 MB.
-             */
-            bytes?: number;
-            /** @description Name of the consumer, for the list of subscriptions. */
-            consumer?: string;
-            /**
-             * Format: int64
-             * @description Maximum number of events. Default: 10.
-             */
-            events?: number;
-            /**
-             * Format: double
-             * @description Visibility time: seconds until events that were not acknowledged are delivered again. Default: 30.
-             */
-            visible?: number;
-        };
         EventStoreConflictProblem: {
             /**
              * Format: int64
@@ -1439,6 +1420,25 @@ export interface components {
              * @description The version in the running program.
              */
             version: number;
+        };
+        EventStorePullOptions: {
+            /**
+             * Format: int64
+             * @description Maximum size of their data, in bytes. The first event may exceed it. Default: 4 MB.
+             */
+            bytes?: number;
+            /** @description Name of the consumer, for the list of subscriptions. */
+            consumer?: string;
+            /**
+             * Format: int64
+             * @description Maximum number of events. Default: 10.
+             */
+            events?: number;
+            /**
+             * Format: double
+             * @description Visibility time: seconds until events that were not acknowledged are delivered again. Default: 30.
+             */
+            visible?: number;
         };
         EventStoreQueryConflictProblem: {
             /**
@@ -4443,7 +4443,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["EventStoreAsk"];
+                "application/json": components["schemas"]["EventStorePullOptions"];
             };
         };
         responses: {

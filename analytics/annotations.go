@@ -2,8 +2,8 @@ package analytics
 
 import "github.com/onefold/onefold/table"
 
-// remarks are the annotations of the schema in its documents.
-var remarks = table.Remarks{
+// annotations appear in the documents of the schema.
+var annotations = table.Annotations{
 	Callers: []table.Caller{
 		{Name: "ingest, imports", Patterns: []string{"W1", "W10", "W12"}},
 		{Name: "reports, dashboard", Patterns: []string{"W7", "W7b", "W8", "W12", "W13", "W14", "W20", "W21", "W22"}},

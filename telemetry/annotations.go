@@ -2,8 +2,8 @@ package telemetry
 
 import "github.com/onefold/onefold/table"
 
-// remarks are the annotations of the schema in its documents.
-var remarks = table.Remarks{
+// annotations appear in the documents of the schema.
+var annotations = table.Annotations{
 	Callers: []table.Caller{
 		{Name: "ingest over HTTP, MQTT and from files", Patterns: []string{"T1", "T8", "T9", "T10", "T12", "T14", "T20"}},
 		{Name: "fleet page", Patterns: []string{"T2b", "T9", "T9b", "T9c", "T10b", "T13", "T16", "T17"}},

@@ -2,8 +2,8 @@ package eventstore
 
 import "github.com/onefold/onefold/table"
 
-// remarks are the annotations of the schema in its documents.
-var remarks = table.Remarks{
+// annotations appear in the documents of the schema.
+var annotations = table.Annotations{
 	Callers: []table.Caller{
 		{Name: "append", Patterns: []string{"E1", "E1b", "E5", "E9", "E14"}},
 		{Name: "read", Patterns: []string{"E5", "E2", "E3"}},

@@ -454,3 +454,55 @@ func TestEnsure(t *testing.T) {
 		}
 	}
 }
+
+// Writers that create and change an item at the same time lose no change.
+func TestUpsertLosesNoUpdate(t *testing.T) {
+	ctx, tb, _ := open(t)
+	table.SetSleep(tb, func(ctx context.Context, _ time.Duration) error { return ctx.Err() })
+	k := noteKey{"ann", 0, "1"}
+	const writers, each = 4, 20
+	var all sync.WaitGroup
+	created := make(chan bool, 10*writers*each)
+	for range writers {
+		all.Go(func() {
+			for done := 0; done < each; {
+				made := false
+				_, err := notes.Upsert(ctx, tb, k, func(n *note, exists bool) error {
+					if made = !exists; made {
+						*n = note{noteKey: k, Author: "bob", Status: "new"}
+					}
+					n.Count++
+					return nil
+				})
+				switch {
+				case err == nil:
+					done++
+					created <- made
+				case !errors.Is(err, table.ErrConflict):
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	close(created)
+	times := 0
+	for made := range created {
+		if made {
+			times++
+		}
+	}
+	got, err := notes.Get(ctx, tb, k)
+	if err != nil || got.Count != writers*each || times != 1 {
+		t.Errorf("count %d of %d, created %d times: %v", got.Count, writers*each, times, err)
+	}
+	boom := fmt.Errorf("no such owner: %w", table.ErrNotFound)
+	calls := 0
+	_, err = notes.Upsert(ctx, tb, k, func(*note, bool) error { calls++; return boom })
+	if wantErr(t, "refused", err, boom); calls != 1 {
+		t.Errorf("change ran %d times after it returned an error", calls)
+	}
+	_, err = notes.Upsert(ctx, tb, noteKey{"ann", 0, "2"}, func(*note, bool) error { return boom })
+	wantErr(t, "refused to create", err, boom)
+}

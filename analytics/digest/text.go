@@ -94,7 +94,8 @@ func duration(seconds float64) string {
 	return fmt.Sprintf("%d min %02d s", s/60, s%60)
 }
 
-// daySpan formats a range of days, such as 16–22 November 2026.
+// daySpan formats the days from and to, both included. The range omits a month or year that both
+// days share, as in 16–22 November 2026. One day has its weekday.
 func daySpan(from, to string) string {
 	a, errA := time.Parse(calendar.DayLayout, from)
 	b, errB := time.Parse(calendar.DayLayout, to)

@@ -51,6 +51,7 @@ var policy = map[string][]string{
 	"table":             {"vocabulary", "dynamo", "table/internal/...", "internal/backoff", "github.com/cespare/xxhash/v2", "github.com/hashicorp/golang-lru/v2", "golang.org/x/sync/..."},
 	"table/purge":       {"vocabulary", "table", "golang.org/x/sync/..."},
 	"table/writebehind": {"vocabulary", "dynamo", "dynamo/dynamojson", "table", "internal/spool"},
+	"table/upsert":      {"table", "engine"}, // its tests use the engine
 	"fold":              {"vocabulary", "dynamo", "table", "fold/...", "internal/block", "internal/backoff", "internal/varint", "github.com/hashicorp/golang-lru/v2/...", "golang.org/x/sync/...", "pgregory.net/rapid"},
 
 	"fold/lease":             {"vocabulary", "dynamo", "table", "fold/internal/requests", "internal/backoff", "golang.org/x/sync/errgroup"},
@@ -73,9 +74,9 @@ var policy = map[string][]string{
 	"analytics/annotations": {"vocabulary", "table", "analytics", "internal/calendar", "github.com/oklog/ulid/v2", "engine"}, // its tests use the engine
 	"analytics/segments":    {"vocabulary", "table", "analytics", "analytics/explore", "engine"},                             // its tests use the engine
 	"analytics/goals":       {"vocabulary", "table", "analytics", "analytics/report", "internal/calendar"},
-	"analytics/notify": {"table", "table/delivery", "analytics", "github.com/oklog/ulid/v2",
-		"analytics/erasure"}, // its tests: a site that is deleted
-	"analytics/digest":       {"table", "table/delivery", "analytics", "analytics/contribution", "analytics/goals", "analytics/notify", "analytics/report", "internal/calendar", "github.com/oklog/ulid/v2"},
+	"analytics/notify": {"vocabulary", "table", "table/delivery", "table/upsert", "analytics", "github.com/oklog/ulid/v2",
+		"analytics/erasure", "dynamo", "engine"}, // its tests: a site that is deleted, writes that race
+	"analytics/digest":       {"table", "table/delivery", "table/upsert", "analytics", "analytics/contribution", "analytics/goals", "analytics/notify", "analytics/report", "internal/calendar", "github.com/oklog/ulid/v2"},
 	"analytics/contribution": {"analytics", "analytics/report", "internal/decimal"},
 	"analytics/imported": {"table", "analytics/imported/exports", "analytics/internal/...", "internal/calendar", "internal/mask", "golang.org/x/sync/...",
 		"analytics", "analytics/reconcile", "analytics/report"}, // its tests: it is a part of reports
@@ -89,7 +90,7 @@ var policy = map[string][]string{
 	"telemetry": {"vocabulary", "dynamo", "table", "table/writebehind", "table/purge", "fold", "telemetry/readings", "telemetry/internal/...", "internal/...", "github.com/cespare/xxhash/v2",
 		"github.com/oklog/ulid/v2", "golang.org/x/sync/...",
 		"telemetry", "telemetry/payload"}, // its tests: devices speak it
-	"telemetry/alerts": {"vocabulary", "table", "fold", "telemetry", "telemetry/readings", "telemetry/presence", "telemetry/internal/episode", "telemetry/internal/decimalsum", "internal/calendar", "internal/backoff", "table/delivery",
+	"telemetry/alerts": {"vocabulary", "table", "fold", "telemetry", "telemetry/readings", "telemetry/presence", "telemetry/internal/episode", "telemetry/internal/decimalsum", "internal/calendar", "internal/backoff", "table/delivery", "table/upsert",
 		"github.com/oklog/ulid/v2", "golang.org/x/sync/...",
 		"telemetry/maintenance"}, // its tests
 	"telemetry/reindex": {"table", "fold", "telemetry"},
@@ -189,8 +190,9 @@ var policy = map[string][]string{
 	"server/tracker": {"server/internal/webfile"},
 	"server/dashboard": {"server/internal/webfile",
 		"analytics"}, // its tests: the dimensions
-	"server/internal":    {},
-	"server/internal/qr": {"github.com/boombuler/barcode/qr"},
+	"server/internal":             {},
+	"server/internal/channelform": {"table/delivery", "github.com/danielgtaylor/huma/v2"},
+	"server/internal/qr":          {"github.com/boombuler/barcode/qr"},
 	"server/devices": {"table", "table/delivery", "telemetry", "telemetry/payload", "telemetry/alerts", "telemetry/credentials", "telemetry/recount", "server/accounts", "internal/calendar", "internal/lineprotocol", "server/jobs", "server/mqtt", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
 		"github.com/prometheus/client_golang/...",
 		"telemetry/presence", "telemetry/maintenance"}, // its tests

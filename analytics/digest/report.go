@@ -21,6 +21,7 @@ import (
 	"github.com/onefold/onefold/analytics/notify"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/table/upsert"
 )
 
 const (
@@ -140,7 +141,7 @@ func Put(ctx context.Context, t *table.Table, r Report) (Report, error) {
 		return r, fmt.Errorf("digest: %s: %w", r.SiteID, err)
 	}
 	r.Created = now
-	stored, err := Reports.Upsert(ctx, t, r.Key, func(stored *Report, exists bool) (err error) {
+	stored, err := upsert.Item(ctx, t, Reports, r.Key, func(stored *Report, exists bool) (err error) {
 		replaced := r
 		if exists {
 			replaced.keep(stored, now)

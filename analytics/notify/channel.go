@@ -14,6 +14,7 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/table/delivery"
+	"github.com/onefold/onefold/table/upsert"
 )
 
 const (
@@ -111,7 +112,7 @@ func PutChannel(ctx context.Context, t *table.Table, c Channel) (Channel, error)
 	if _, err := analytics.GetSite(ctx, t, c.SiteID); err != nil {
 		return c, err
 	}
-	stored, err := Channels.Upsert(ctx, t, c.ChannelKey, func(stored *Channel, exists bool) (err error) {
+	stored, err := upsert.Item(ctx, t, Channels, c.ChannelKey, func(stored *Channel, exists bool) (err error) {
 		replaced := c
 		if exists {
 			err = replaced.complete(stored, t.Now())

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/onefold/onefold/internal/webhook"
 	"github.com/onefold/onefold/table"
 )
@@ -60,18 +58,19 @@ func (o *Outbox[T, K]) Deliver(ctx context.Context, t *table.Table) (sent int, e
 		return 0, fmt.Errorf("%s: deliver: %w", o.Name, err)
 	}
 	var mu sync.Mutex
-	var all errgroup.Group
-	all.SetLimit(maxLanes)
+	var all sync.WaitGroup
+	free := make(chan struct{}, maxLanes)
 	for _, l := range lanes {
-		all.Go(func() error {
+		free <- struct{}{}
+		all.Go(func() {
 			n, failed := o.serve(ctx, t, l)
+			<-free
 			mu.Lock()
 			defer mu.Unlock()
 			sent, err = sent+n, errors.Join(err, failed)
-			return nil // one receiver's failure stops no other
 		})
 	}
-	_ = all.Wait() // no function returns an error
+	all.Wait()
 	return sent, err
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/table/delivery"
+	"github.com/onefold/onefold/table/upsert"
 	"github.com/onefold/onefold/telemetry"
 )
 
@@ -54,7 +55,7 @@ func PutChannel(ctx context.Context, t *table.Table, c Channel) (Channel, error)
 	if err != nil {
 		return c, fmt.Errorf("alerts: channel: %w", err)
 	}
-	stored, err := Channels.Upsert(ctx, t, c.ChannelKey, func(stored *Channel, exists bool) (err error) {
+	stored, err := upsert.Item(ctx, t, Channels, c.ChannelKey, func(stored *Channel, exists bool) (err error) {
 		replaced := c
 		if exists {
 			err = replaced.complete(stored, t.Now())

@@ -176,16 +176,11 @@ func hasRoom(ctx context.Context, t *table.Table, siteID string) error {
 }
 
 func checkChannels(ctx context.Context, t *table.Table, r *Report) error {
-	for _, id := range r.Channels {
-		_, err := notify.Channels.Get(ctx, t, notify.ChannelKey{SiteID: r.SiteID, ChannelID: id})
-		if errors.Is(err, table.ErrNotFound) || errors.Is(err, table.ErrKeyValue) {
-			return fmt.Errorf("%w: the site has no channel %q (report_channels)", ErrReport, id)
-		}
-		if err != nil {
-			return fmt.Errorf("digest: %s: %w", r.SiteID, err)
-		}
+	missing, err := notify.MissingChannel(ctx, t, r.SiteID, r.Channels)
+	if err == nil && missing != "" {
+		err = fmt.Errorf("%w: the site has no channel %q (report_channels)", ErrReport, missing)
 	}
-	return nil
+	return err
 }
 
 // Delete deletes a report and returns it. Errors: table.ErrNotFound.

@@ -155,6 +155,20 @@ func hasRoom(ctx context.Context, t *table.Table, siteID string) error {
 	return err
 }
 
+// MissingChannel returns the first of some channels that a site does not have, or "".
+func MissingChannel(ctx context.Context, t *table.Table, siteID string, ids []string) (string, error) {
+	for _, id := range ids {
+		_, err := Channels.Get(ctx, t, ChannelKey{SiteID: siteID, ChannelID: id})
+		if errors.Is(err, table.ErrNotFound) || errors.Is(err, table.ErrKeyValue) {
+			return id, nil
+		}
+		if err != nil {
+			return "", fmt.Errorf("notify: channel: %w", err)
+		}
+	}
+	return "", nil
+}
+
 // DeleteChannel deletes a channel and returns it. Its waiting messages are skipped. Errors:
 // table.ErrNotFound.
 func DeleteChannel(ctx context.Context, t *table.Table, k ChannelKey) (Channel, error) {

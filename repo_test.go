@@ -76,7 +76,9 @@ var policy = map[string][]string{
 	"analytics/goals":       {"vocabulary", "table", "analytics", "analytics/report", "internal/calendar"},
 	"analytics/notify": {"vocabulary", "table", "table/delivery", "table/upsert", "analytics", "github.com/oklog/ulid/v2",
 		"analytics/erasure", "dynamo", "engine"}, // its tests: a site that is deleted, writes that race
-	"analytics/digest":       {"table", "table/delivery", "table/upsert", "analytics", "analytics/contribution", "analytics/goals", "analytics/notify", "analytics/report", "internal/calendar", "github.com/oklog/ulid/v2"},
+	"analytics/wording":      {"analytics", "analytics/contribution", "analytics/goals"},
+	"analytics/digest":       {"table", "table/delivery", "table/upsert", "analytics", "analytics/contribution", "analytics/goals", "analytics/notify", "analytics/report", "analytics/wording", "internal/calendar", "github.com/oklog/ulid/v2"},
+	"analytics/alerts":       {"table", "table/delivery", "table/upsert", "analytics", "analytics/contribution", "analytics/goals", "analytics/notify", "analytics/report", "analytics/wording", "internal/calendar", "internal/episode"},
 	"analytics/contribution": {"analytics", "analytics/report", "internal/decimal"},
 	"analytics/imported": {"table", "analytics/imported/exports", "analytics/internal/...", "internal/calendar", "internal/mask", "golang.org/x/sync/...",
 		"analytics", "analytics/reconcile", "analytics/report"}, // its tests: it is a part of reports
@@ -178,12 +180,12 @@ var policy = map[string][]string{
 		"server/mqtt", "telemetry/credentials", "analytics/digest", "analytics/notify", "server/webanalytics/notices", "table/delivery"}, // its tests
 	"server/load":                 {"server/internal/middleware", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
 	"server/internal/middleware":  {"dynamo", "table", "server/accounts", "server/jobs", "server/internal/download", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/time/rate"},
-	"server/webanalytics/notices": {"table", "table/delivery", "analytics", "analytics/digest", "analytics/notify", "server/accounts", "server/internal/...", "github.com/danielgtaylor/huma/v2"},
+	"server/webanalytics/notices": {"table", "table/delivery", "analytics", "analytics/alerts", "analytics/digest", "analytics/notify", "server/accounts", "server/internal/...", "github.com/danielgtaylor/huma/v2"},
 	"server/webanalytics/query":   {"analytics", "analytics/contribution", "analytics/explore", "analytics/report", "internal/calendar", "internal/decimal", "github.com/danielgtaylor/huma/v2"},
 	"server/webanalytics/filters": {"table", "analytics", "analytics/explore", "analytics/segments", "server/accounts", "server/internal/...", "github.com/danielgtaylor/huma/v2"},
 	"server/webanalytics": {"server/webanalytics/filters", "server/webanalytics/query", "server/webanalytics/notices", "github.com/go-json-experiment/json", "table", "fold", "analytics", "analytics/annotations", "analytics/erasure", "analytics/explore", "analytics/goals", "analytics/imported", "analytics/imported/exports", "analytics/reconcile", "analytics/filtered", "analytics/report", "server/accounts", "internal/...",
 		"server/internal/...", "server/jobs", "server/tracker", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
-	"server/servertest": {"vocabulary", "dynamo", "table", "fold", "fold/streamsource", "analytics", "analytics/digest", "analytics/erasure", "analytics/notify", "server/accounts", "engine", "eventstore", "eventstore/shred", "server", "server/dashboard", "server/jobs", "server/webanalytics", "telemetry", "telemetry/alerts", "blueprint/heat", "engine/enginetest",
+	"server/servertest": {"vocabulary", "dynamo", "table", "fold", "fold/streamsource", "analytics", "analytics/alerts", "analytics/digest", "analytics/erasure", "analytics/notify", "server/accounts", "engine", "eventstore", "eventstore/shred", "server", "server/dashboard", "server/jobs", "server/webanalytics", "telemetry", "telemetry/alerts", "blueprint/heat", "engine/enginetest",
 		"internal/traffic", "internal/useragent", "github.com/oklog/ulid/v2"},
 
 	"server/jobs":    {"table", "server/internal/background", "engine/enginetest"},

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	sitealerts "github.com/onefold/onefold/analytics/alerts"
 	"github.com/onefold/onefold/analytics/digest"
 	"github.com/onefold/onefold/analytics/notify"
 	"github.com/onefold/onefold/server"
@@ -52,7 +53,8 @@ func (f *Flags) Outboxes(counts *Counts) (Outboxes, error) {
 		return nil, err
 	}
 	sites := notify.NewOutbox(notify.Options{
-		Senders: senders, BaseURL: f.PublicURL, Renders: notify.Renders{"report": digest.Render}, Counts: &counts.sites,
+		Senders: senders, BaseURL: f.PublicURL, Counts: &counts.sites,
+		Renders: notify.Renders{"report": digest.Render, "alert": sitealerts.Render},
 	})
 	return Outboxes{{"devices", alerts.NewOutbox(senders, &counts.devices).Deliver}, {"sites", sites.Deliver}}, nil
 }

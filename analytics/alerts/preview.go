@@ -51,6 +51,12 @@ func Preview(ctx context.Context, t *table.Table, r Rule, days int) (out Preview
 	if err != nil {
 		return out, fmt.Errorf("alerts: preview for %s: %w", r.SiteID, err)
 	}
+	out.run(&r, j, hours)
+	return out, nil
+}
+
+// run judges hours with a rule that has no state yet.
+func (out *Previewed) run(r *Rule, j *judge, hours []hour) {
 	r.State, out.Alerts = State{}, []Alert{}
 	s := r.full()
 	for _, h := range hours {
@@ -69,5 +75,4 @@ func Preview(ctx context.Context, t *table.Table, r Rule, days int) (out Preview
 		}
 	}
 	out.From, out.To = hours[0].start.UTC(), hours[len(hours)-1].end.UTC()
-	return out, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/onefold/onefold/analytics/goals"
 	"github.com/onefold/onefold/analytics/notify"
 	"github.com/onefold/onefold/internal/calendar"
+	"github.com/onefold/onefold/internal/episode"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/table/upsert"
 )
@@ -194,6 +195,17 @@ func Put(ctx context.Context, t *table.Table, r Rule) (Rule, error) {
 		err = publish(ctx, t, &stored) // an alert that ended
 	}
 	return stored, err
+}
+
+// Standing returns whether the rule is off, ok, pending or firing.
+func (r *Rule) Standing() string {
+	switch {
+	case r.Off:
+		return "off"
+	case r.State.Phase == episode.Idle:
+		return "ok"
+	}
+	return string(r.State.Phase)
 }
 
 // keep copies from the current rule what people do not choose.

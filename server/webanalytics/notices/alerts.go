@@ -43,12 +43,12 @@ func ruleFormOf(r *alerts.Rule) SiteRuleForm {
 }
 
 func describeRule(r *alerts.Rule) siteRuleBody {
-	b := siteRuleBody{ID: r.RuleID, SiteRuleForm: ruleFormOf(r), State: "ok", Judged: r.Judged, Next: r.Next}
-	switch {
-	case r.Off:
-		b.State, b.Next = "off", time.Time{}
-	case r.State.Phase != "":
-		b.State, b.Since, b.Alert = string(r.State.Phase), time.UnixMilli(r.State.First).UTC().Add(-time.Hour), r.State.Alert
+	b := siteRuleBody{ID: r.RuleID, SiteRuleForm: ruleFormOf(r), State: r.Standing(), Judged: r.Judged, Alert: r.State.Alert}
+	if !r.Off {
+		b.Next = r.Next
+	}
+	if r.State.First != 0 {
+		b.Since = time.UnixMilli(r.State.First).UTC().Add(-time.Hour)
 	}
 	return b
 }

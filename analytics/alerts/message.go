@@ -113,7 +113,11 @@ func (a *Alert) text(site string, links notify.Links) string {
 	if a.Status == Resolved {
 		line("Ended:   %s", a.EndedAt.Format(time.RFC3339))
 	}
-	for _, one := range []struct{ label, url string }{{"Open the dashboard", links.Site}, {"Change the alerts", links.Settings}, {"Unsubscribe", links.Unsubscribe}} {
+	settings := ""
+	if links.Site != "" {
+		settings = links.Site + "/settings/alerts"
+	}
+	for _, one := range []struct{ label, url string }{{"Open the dashboard", links.Site}, {"Change the alerts", settings}, {"Unsubscribe", links.Unsubscribe}} {
 		if one.url != "" {
 			line("%s: %s", one.label, one.url)
 		}

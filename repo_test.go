@@ -177,7 +177,7 @@ var policy = map[string][]string{
 
 	"server": {"dynamo", "dynamo/resilient", "table", "fold", "analytics", "server/accounts", "server/accounts/passkey", "server/accounts/openid", "internal/...", "server/internal/...", "server/webanalytics", "server/devices", "server/events", "server/capacity", "server/load", "server/mcpserver", "server/dashboard", "analytics/segments", "server/apidocs", "telemetry",
 		"github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...",
-		"server/mqtt", "telemetry/credentials", "analytics/digest", "analytics/notify", "server/webanalytics/notices", "table/delivery"}, // its tests
+		"server/mqtt", "telemetry/credentials", "analytics/alerts", "analytics/digest", "analytics/notify", "server/webanalytics/notices", "table/delivery"}, // its tests
 	"server/load":                {"server/internal/middleware", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
 	"server/internal/middleware": {"dynamo", "table", "server/accounts", "server/jobs", "server/internal/download", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/time/rate"},
 	"server/webanalytics/notices": {"table", "table/delivery", "analytics", "analytics/alerts", "analytics/digest", "analytics/notify", "server/accounts", "server/internal/...", "github.com/danielgtaylor/huma/v2",
@@ -204,7 +204,7 @@ var policy = map[string][]string{
 	"server/capacity": {"table", "analytics", "blueprint", "blueprint/heat", "internal/redact", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
 		"server/accounts"}, // its tests
 	"server/mcpserver": {"server/internal/middleware", "server/webanalytics/query", "github.com/danielgtaylor/huma/v2", "github.com/modelcontextprotocol/go-sdk/mcp",
-		"analytics", "analytics/segments", "eventstore", "server/accounts", "telemetry"}, // its tests
+		"analytics", "analytics/alerts", "analytics/digest", "analytics/segments", "eventstore", "server/accounts", "telemetry"}, // its tests
 	"server/mqtt":    {"github.com/mochi-mqtt/server/v2/..."},
 	"server/apidocs": {"github.com/danielgtaylor/huma/v2"},
 

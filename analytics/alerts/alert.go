@@ -41,7 +41,7 @@ type Alert struct {
 	EndedAt  time.Time `dynamodbav:"endedAt,omitempty" json:"endedAt,omitzero" doc:"End of the hour in which it was resolved, or when its rule was changed."`
 	// Judgement is that of the hour in which it fired, or was resolved.
 	Judgement
-	Summary string         `dynamodbav:"summary" json:"summary" doc:"What happened, in a sentence."`
+	Summary string         `dynamodbav:"summary" json:"summary" doc:"A sentence about the hour in which it fired or was resolved."`
 	Cause   *wording.Cause `dynamodbav:"cause,omitempty" json:"cause,omitempty" doc:"The value that made most of the change of visits, compared with the hour named by comparedWith."`
 	Quiet   bool           `dynamodbav:"quiet,omitempty" json:"quiet,omitempty" doc:"No message says so: the alert was over when it was noticed, or its rule was changed."`
 

@@ -25,7 +25,7 @@ type Alerts struct {
 
 // ruleFlags are the settings of a rule.
 type ruleFlags struct {
-	Kind    string  `help:"What to look for: spike, drop, silence, goal or vital." enum:"spike,drop,silence,goal,vital" default:"drop"`
+	Kind    string  `help:"Kind of the rule: spike, drop, silence, goal or vital." enum:"spike,drop,silence,goal,vital" default:"drop"`
 	Goal    string  `help:"Goal without conversions, for the kind goal." placeholder:"ID"`
 	Vital   string  `help:"Web vital, for the kind vital: lcp, inp or cls." placeholder:"NAME"`
 	Factor  float64 `help:"How many times more than usual; for a drop, how many times fewer (default: 3; for vitals 1.25)." placeholder:"N"`

@@ -146,7 +146,7 @@ func printAlerts(out io.Writer, all []alerts.Alert) error {
 		if why := a.Cause.Sentence(); why != "" {
 			text += " " + why
 		}
-		if _, err := fmt.Fprintf(out, "%s %s, %s: %s\n", a.FiredAt.Format(time.RFC3339), end, a.RuleID, terminal.Printable(text)); err != nil {
+		if _, err := fmt.Fprintf(out, "%s %s, %s: %s\n", a.FiredAt.Format(time.RFC3339), end, a.RuleID, terminal.Clean(text)); err != nil {
 			return err
 		}
 	}

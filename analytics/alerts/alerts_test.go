@@ -134,10 +134,10 @@ func TestChangesOfAFiringRule(t *testing.T) {
 // A preview shows what evaluations do, to the hour, without storing anything.
 func TestPreview(t *testing.T) {
 	w := newWorld(t, "Europe/Berlin", monday)
-	begin, until := monday.Add(-weekOf(9)), monday.Add(weekOf(1))
+	begin, until := monday.Add(-weekOf(9)), monday.AddDate(0, 0, 3)
 	for start, i := begin, 0; start.Before(until); start, i = start.Add(time.Hour), i+1 {
 		c := count{60, 60}
-		if start.After(monday) && i%29 < 3 {
+		if start.After(monday) && i%11 < 3 {
 			c = count{2, 2}
 		}
 		w.write(start, c)
@@ -150,13 +150,13 @@ func TestPreview(t *testing.T) {
 	}
 	w.Set(until.Add(10 * time.Minute))
 	before := len(w.messages())
-	p, err := alerts.Preview(w.Ctx, w.Table, alerts.Rule{Key: alerts.Key{SiteID: "shop"}, Settings: settings}, 7)
+	p, err := alerts.Preview(w.Ctx, w.Table, alerts.Rule{Key: alerts.Key{SiteID: "shop"}, Settings: settings}, 3)
 	w.Must(err)
 	want := shown(w.history())
 	if got := shown(p.Alerts); !slices.Equal(got, want) || len(got) < 5 {
 		t.Errorf("\n got %v\nwant %v", got, want)
 	}
-	if p.Hours != 7*24 || p.Unsure != 0 || len(w.messages()) != before || len(w.history()) != len(want) {
+	if p.Hours != 3*24 || p.Unsure != 0 || len(w.messages()) != before || len(w.history()) != len(want) {
 		t.Errorf("%+v", p)
 	}
 	p, err = alerts.Preview(w.Ctx, w.Table, alerts.Rule{Key: alerts.Key{SiteID: "shop"}, Settings: settings}, 30)
@@ -166,6 +166,29 @@ func TestPreview(t *testing.T) {
 	for _, days := range []int{0, -1, 31} {
 		if _, err := alerts.Preview(w.Ctx, w.Table, alerts.Rule{Key: alerts.Key{SiteID: "shop"}, Settings: settings}, days); !errors.Is(err, alerts.ErrRule) {
 			t.Errorf("%d days: %v", days, err)
+		}
+	}
+}
+
+// A site that keeps hours for the shortest time has four weeks to compare with, and a preview of weeks
+// ago has none.
+func TestShortRetention(t *testing.T) {
+	w := newWorld(t, "Europe/Berlin", monday)
+	_, err := analytics.Sites.Modify(w.Ctx, w.Table, analytics.SiteKey{SiteID: "shop"}, func(s *analytics.Site) error {
+		s.Retention.HourDays = 32
+		return nil
+	})
+	w.Must(err)
+	w.steady(monday.Add(-weekOf(5)), monday, count{100, 100}, nil)
+	r := w.put(alerts.Rule{Key: alerts.Key{RuleID: "r"}, Settings: alerts.Settings{Kind: alerts.Drop}})
+	w.Set(monday.Add(75 * time.Minute))
+	w.evaluate(1)
+	if got := shown(w.history()); !slices.Equal(got, []string{"2026-05-11T01:00:00Z to "}) {
+		t.Errorf("history %v", got)
+	}
+	for _, days := range []int{1, 30} {
+		if p, err := alerts.Preview(w.Ctx, w.Table, r, days); err != nil || days == 30 && p.Unsure < 28*24 {
+			t.Errorf("%d days: %+v, %v", days, p, err)
 		}
 	}
 }

@@ -173,7 +173,7 @@ func (m *model) traffic(random *rand.Rand, from, until time.Time) {
 // history is that of the naive model, and each alert has one message per state.
 func TestModel(t *testing.T) {
 	zones := []string{"UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata"}
-	seeds.Run(t, 6, func(t *testing.T, seed uint64) {
+	seeds.Run(t, 4, func(t *testing.T, seed uint64) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		zone := zones[random.IntN(len(zones))]
 		where, err := time.LoadLocation(zone)

@@ -51,6 +51,7 @@ var policy = map[string][]string{
 	"table":             {"vocabulary", "dynamo", "table/internal/...", "internal/backoff", "github.com/cespare/xxhash/v2", "github.com/hashicorp/golang-lru/v2", "golang.org/x/sync/..."},
 	"table/purge":       {"vocabulary", "table", "golang.org/x/sync/..."},
 	"table/writebehind": {"vocabulary", "dynamo", "dynamo/dynamojson", "table", "internal/spool"},
+	"table/upsert":      {"table", "engine"}, // its tests use the engine
 	"fold":              {"vocabulary", "dynamo", "table", "fold/...", "internal/block", "internal/backoff", "internal/varint", "github.com/hashicorp/golang-lru/v2/...", "golang.org/x/sync/...", "pgregory.net/rapid"},
 
 	"fold/lease":             {"vocabulary", "dynamo", "table", "fold/internal/requests", "internal/backoff", "golang.org/x/sync/errgroup"},
@@ -73,9 +74,11 @@ var policy = map[string][]string{
 	"analytics/annotations": {"vocabulary", "table", "analytics", "internal/calendar", "github.com/oklog/ulid/v2", "engine"}, // its tests use the engine
 	"analytics/segments":    {"vocabulary", "table", "analytics", "analytics/explore", "engine"},                             // its tests use the engine
 	"analytics/goals":       {"vocabulary", "table", "analytics", "analytics/report", "internal/calendar"},
-	"analytics/notify": {"table", "table/delivery", "analytics", "github.com/oklog/ulid/v2",
-		"analytics/erasure"}, // its tests: a site that is deleted
-	"analytics/digest":       {"table", "table/delivery", "analytics", "analytics/contribution", "analytics/goals", "analytics/notify", "analytics/report", "internal/calendar", "github.com/oklog/ulid/v2"},
+	"analytics/notify": {"vocabulary", "table", "table/delivery", "table/upsert", "analytics", "github.com/oklog/ulid/v2",
+		"analytics/erasure", "dynamo", "engine"}, // its tests: a site that is deleted, writes that race
+	"analytics/wording":      {"analytics", "analytics/contribution", "analytics/goals"},
+	"analytics/digest":       {"table", "table/delivery", "table/upsert", "analytics", "analytics/contribution", "analytics/goals", "analytics/notify", "analytics/report", "analytics/wording", "internal/calendar", "github.com/oklog/ulid/v2"},
+	"analytics/alerts":       {"table", "table/delivery", "table/upsert", "analytics", "analytics/contribution", "analytics/goals", "analytics/notify", "analytics/report", "analytics/wording", "internal/calendar", "internal/episode"},
 	"analytics/contribution": {"analytics", "analytics/report", "internal/decimal"},
 	"analytics/imported": {"table", "analytics/imported/exports", "analytics/internal/...", "internal/calendar", "internal/mask", "golang.org/x/sync/...",
 		"analytics", "analytics/reconcile", "analytics/report"}, // its tests: it is a part of reports
@@ -89,7 +92,7 @@ var policy = map[string][]string{
 	"telemetry": {"vocabulary", "dynamo", "table", "table/writebehind", "table/purge", "fold", "telemetry/readings", "telemetry/internal/...", "internal/...", "github.com/cespare/xxhash/v2",
 		"github.com/oklog/ulid/v2", "golang.org/x/sync/...",
 		"telemetry", "telemetry/payload"}, // its tests: devices speak it
-	"telemetry/alerts": {"vocabulary", "table", "fold", "telemetry", "telemetry/readings", "telemetry/presence", "telemetry/internal/episode", "telemetry/internal/decimalsum", "internal/calendar", "internal/backoff", "table/delivery",
+	"telemetry/alerts": {"vocabulary", "table", "fold", "telemetry", "telemetry/readings", "telemetry/presence", "telemetry/internal/episode", "telemetry/internal/decimalsum", "internal/calendar", "internal/backoff", "table/delivery", "table/upsert",
 		"github.com/oklog/ulid/v2", "golang.org/x/sync/...",
 		"telemetry/maintenance"}, // its tests
 	"telemetry/reindex": {"table", "fold", "telemetry"},
@@ -174,23 +177,25 @@ var policy = map[string][]string{
 
 	"server": {"dynamo", "dynamo/resilient", "table", "fold", "analytics", "server/accounts", "server/accounts/passkey", "server/accounts/openid", "internal/...", "server/internal/...", "server/webanalytics", "server/devices", "server/events", "server/capacity", "server/load", "server/mcpserver", "server/dashboard", "analytics/segments", "server/apidocs", "telemetry",
 		"github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...",
-		"server/mqtt", "telemetry/credentials", "analytics/digest", "analytics/notify", "server/webanalytics/notices", "table/delivery"}, // its tests
-	"server/load":                 {"server/internal/middleware", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
-	"server/internal/middleware":  {"dynamo", "table", "server/accounts", "server/jobs", "server/internal/download", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/time/rate"},
-	"server/webanalytics/notices": {"table", "table/delivery", "analytics", "analytics/digest", "analytics/notify", "server/accounts", "server/internal/...", "github.com/danielgtaylor/huma/v2"},
+		"server/mqtt", "telemetry/credentials", "analytics/alerts", "analytics/digest", "analytics/notify", "server/webanalytics/notices", "table/delivery"}, // its tests
+	"server/load":                {"server/internal/middleware", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
+	"server/internal/middleware": {"dynamo", "table", "server/accounts", "server/jobs", "server/internal/download", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/time/rate"},
+	"server/webanalytics/notices": {"table", "table/delivery", "analytics", "analytics/alerts", "analytics/digest", "analytics/notify", "server/accounts", "server/internal/...", "github.com/danielgtaylor/huma/v2",
+		"internal/calendar"},
 	"server/webanalytics/query":   {"analytics", "analytics/contribution", "analytics/explore", "analytics/report", "internal/calendar", "internal/decimal", "github.com/danielgtaylor/huma/v2"},
 	"server/webanalytics/filters": {"table", "analytics", "analytics/explore", "analytics/segments", "server/accounts", "server/internal/...", "github.com/danielgtaylor/huma/v2"},
 	"server/webanalytics": {"server/webanalytics/filters", "server/webanalytics/query", "server/webanalytics/notices", "github.com/go-json-experiment/json", "table", "fold", "analytics", "analytics/annotations", "analytics/erasure", "analytics/explore", "analytics/goals", "analytics/imported", "analytics/imported/exports", "analytics/reconcile", "analytics/filtered", "analytics/report", "server/accounts", "internal/...",
 		"server/internal/...", "server/jobs", "server/tracker", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
-	"server/servertest": {"vocabulary", "dynamo", "table", "fold", "fold/streamsource", "analytics", "analytics/digest", "analytics/erasure", "analytics/notify", "server/accounts", "engine", "eventstore", "eventstore/shred", "server", "server/dashboard", "server/jobs", "server/webanalytics", "telemetry", "telemetry/alerts", "blueprint/heat", "engine/enginetest",
+	"server/servertest": {"vocabulary", "dynamo", "table", "fold", "fold/streamsource", "analytics", "analytics/alerts", "analytics/digest", "analytics/erasure", "analytics/notify", "server/accounts", "engine", "eventstore", "eventstore/shred", "server", "server/dashboard", "server/jobs", "server/webanalytics", "telemetry", "telemetry/alerts", "blueprint/heat", "engine/enginetest",
 		"internal/traffic", "internal/useragent", "github.com/oklog/ulid/v2"},
 
 	"server/jobs":    {"table", "server/internal/background", "engine/enginetest"},
 	"server/tracker": {"server/internal/webfile"},
 	"server/dashboard": {"server/internal/webfile",
 		"analytics"}, // its tests: the dimensions
-	"server/internal":    {},
-	"server/internal/qr": {"github.com/boombuler/barcode/qr"},
+	"server/internal":             {},
+	"server/internal/channelform": {"table/delivery", "github.com/danielgtaylor/huma/v2"},
+	"server/internal/qr":          {"github.com/boombuler/barcode/qr"},
 	"server/devices": {"table", "table/delivery", "telemetry", "telemetry/payload", "telemetry/alerts", "telemetry/credentials", "telemetry/recount", "server/accounts", "internal/calendar", "internal/lineprotocol", "server/jobs", "server/mqtt", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
 		"github.com/prometheus/client_golang/...",
 		"telemetry/presence", "telemetry/maintenance"}, // its tests
@@ -199,7 +204,7 @@ var policy = map[string][]string{
 	"server/capacity": {"table", "analytics", "blueprint", "blueprint/heat", "internal/redact", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
 		"server/accounts"}, // its tests
 	"server/mcpserver": {"server/internal/middleware", "server/webanalytics/query", "github.com/danielgtaylor/huma/v2", "github.com/modelcontextprotocol/go-sdk/mcp",
-		"analytics", "analytics/segments", "eventstore", "server/accounts", "telemetry"}, // its tests
+		"analytics", "analytics/alerts", "analytics/digest", "analytics/segments", "eventstore", "server/accounts", "telemetry"}, // its tests
 	"server/mqtt":    {"github.com/mochi-mqtt/server/v2/..."},
 	"server/apidocs": {"github.com/danielgtaylor/huma/v2"},
 

@@ -18,7 +18,7 @@ var recordNothing = map[string]string{
 	"ingest-event": "facts are a record of their own", "ingest-events": "facts", "import": "facts", "ingest-readings": "facts", "write-lines": "facts", "append-events": "facts, with who appended them", "append-to-several": "facts",
 	"receive-events": "the progress of a consumer", "stream-deliveries": "the progress of a consumer", "acknowledge-events": "the progress of a consumer", "extend-deliveries": "the progress of a consumer", "reject-events": "the progress of a consumer; parked events are listed",
 	"query-events": "nothing is stored", "query": "nothing is stored", "owner-of-value": "it is only looked at", "explain": "nothing is stored",
-	"preview-funnel": "nothing is stored", "preview-mask": "nothing is stored", "test-rule": "nothing is stored", "open-invitation": "it is only looked at", "open-reset-link": "it is only looked at", "forgotten-password": "recorded when the mail is made: TestForgottenPassword", "open-share": "it is only looked at; a session of a day is made",
+	"preview-funnel": "nothing is stored", "preview-mask": "nothing is stored", "test-rule": "nothing is stored", "preview-site-alert-rule": "nothing is stored", "open-invitation": "it is only looked at", "open-reset-link": "it is only looked at", "forgotten-password": "recorded when the mail is made: TestForgottenPassword", "open-share": "it is only looked at; a session of a day is made",
 	"import-readings": "facts; devices that it makes are recorded", "passkey-options": "nothing is changed yet", "passkey-login-options": "nothing is changed yet", "begin-second-factor": "nothing is changed before it is confirmed",
 }
 
@@ -113,6 +113,8 @@ var steps = []step{
 	{op: "put-site-channel", method: "PUT", path: "/api/v1/sites/blog/channels/ops", body: `{"kind":"email","to":["ops@` + canary + `.org"]}`, changes: "kind=>email to"},
 	{op: "put-report", method: "PUT", path: "/api/v1/sites/blog/reports/week", body: `{"every":"weekly","channels":["ops"]}`, changes: "every=>weekly hour=>8"},
 	{op: "send-report", method: "POST", path: "/api/v1/sites/blog/reports/week/send"},
+	{op: "put-site-alert-rule", method: "PUT", path: "/api/v1/sites/blog/alert-rules/low", body: `{"kind":"drop","factor":2}`, changes: "kind=>drop factor=>2"},
+	{op: "delete-site-alert-rule", method: "DELETE", path: "/api/v1/sites/blog/alert-rules/low", changes: "kind=drop>"},
 	{op: "delete-report", method: "DELETE", path: "/api/v1/sites/blog/reports/week", changes: "every=weekly>"},
 	{op: "delete-site-channel", method: "DELETE", path: "/api/v1/sites/blog/channels/ops", changes: "kind=email>"},
 	{op: "delete-fleet", method: "DELETE", path: "/api/v1/fleets/plant", changes: "name=Works>"},

@@ -10,6 +10,7 @@ import (
 	"github.com/onefold/onefold/analytics/contribution"
 	"github.com/onefold/onefold/analytics/goals"
 	"github.com/onefold/onefold/analytics/report"
+	"github.com/onefold/onefold/analytics/wording"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
 )
@@ -17,26 +18,25 @@ import (
 // Bounds of a report, which is stored once per recipient.
 const (
 	listRows = 5
-	maxValue = 200 // characters of a value
 )
 
 // Content is what a report says. Its JSON form is part of webhooks.
 type Content struct {
-	SiteID     string   `json:"siteId"`
-	SiteName   string   `json:"siteName"`
-	ReportID   string   `json:"reportId"`
-	Every      Every    `json:"every"`
-	TimeZone   string   `json:"timezone"`
-	From       string   `json:"from"` // days, inclusive
-	To         string   `json:"to"`
-	BeforeFrom string   `json:"beforeFrom"`
-	BeforeTo   string   `json:"beforeTo"`
-	Currency   string   `json:"currency,omitempty"`
-	Figures    []Figure `json:"figures"`
-	Bars       []Bar    `json:"visitors"`
-	Lists      []List   `json:"lists"`
-	Cause      *Cause   `json:"cause,omitempty"`
-	Note       string   `json:"note,omitempty"`
+	SiteID     string         `json:"siteId"`
+	SiteName   string         `json:"siteName"`
+	ReportID   string         `json:"reportId"`
+	Every      Every          `json:"every"`
+	TimeZone   string         `json:"timezone"`
+	From       string         `json:"from"` // days, inclusive
+	To         string         `json:"to"`
+	BeforeFrom string         `json:"beforeFrom"`
+	BeforeTo   string         `json:"beforeTo"`
+	Currency   string         `json:"currency,omitempty"`
+	Figures    []Figure       `json:"figures"`
+	Bars       []Bar          `json:"visitors"`
+	Lists      []List         `json:"lists"`
+	Cause      *wording.Cause `json:"cause,omitempty"`
+	Note       string         `json:"note,omitempty"`
 }
 
 // Figure is a metric of the period and of the one before.
@@ -68,16 +68,6 @@ type Row struct {
 	Value  string `json:"value"`
 	After  int64  `json:"after"`
 	Before int64  `json:"before"`
-}
-
-// Cause is the value that made most of the change of visits.
-type Cause struct {
-	By     analytics.Dimension `json:"by"`
-	Label  string              `json:"label"`
-	Value  string              `json:"value"`
-	After  int64               `json:"after"`
-	Before int64               `json:"before"`
-	Change int64               `json:"change"` // of all visits
 }
 
 // leastChange is the change of visits, relative to those before, from which on its cause is named.
@@ -187,7 +177,7 @@ func lists(after, before map[analytics.Dimension][]report.Row, reached []goals.G
 		slices.SortStableFunc(rows, func(x, y Row) int { return cmp.Or(cmp.Compare(y.After, x.After), strings.Compare(x.Value, y.Value)) })
 		rows = rows[:min(len(rows), listRows)]
 		for i := range rows {
-			rows[i].Value = valueName(l.by, rows[i].Value, reached)
+			rows[i].Value = wording.Value(l.by, rows[i].Value, reached)
 		}
 		if len(rows) > 0 {
 			all = append(all, List{l.by, l.label, l.unit, rows})
@@ -196,46 +186,14 @@ func lists(after, before map[analytics.Dimension][]report.Row, reached []goals.G
 	return all
 }
 
-// valueName returns a value as people see it.
-func valueName(by analytics.Dimension, value string, reached []goals.Goal) string {
-	if by == analytics.ByGoal {
-		if i := slices.IndexFunc(reached, func(g goals.Goal) bool { return g.GoalID == value }); i >= 0 {
-			value = cmp.Or(reached[i].Name, value)
-		}
-	}
-	if value == analytics.None && by == analytics.BySource {
-		return "Direct"
-	}
-	if r := []rune(value); len(r) > maxValue {
-		return string(r[:maxValue-1]) + "…"
-	}
-	return value
-}
-
 // cause names what made the change of visits, if it is worth it and something stands out.
-func cause(before, after *contribution.Side, by []analytics.Dimension) *Cause {
-	by = slices.DeleteFunc(slices.Clone(by), func(d analytics.Dimension) bool { return !contribution.Visits.Divides(d) })
-	total, all := contribution.Of(contribution.Visits, before, after, by)
+func cause(before, after *contribution.Side, by []analytics.Dimension) *wording.Cause {
+	total, _ := contribution.Of(contribution.Visits, before, after, nil)
 	change := total.Difference().Int()
 	if float64(max(change, -change)) < leastChange*float64(total.Before.Int()) {
 		return nil
 	}
-	c, ok := contribution.Main(total, all)
-	if !ok {
-		return nil
-	}
-	return &Cause{c.By, Label(c.By), valueName(c.By, c.Value, nil), c.After.Int(), c.Before.Int(), change}
-}
-
-// Label returns the name of a dimension as people see it.
-func Label(by analytics.Dimension) string {
-	for i := range analytics.DimensionDefs {
-		if analytics.DimensionDefs[i].Name == by {
-			return analytics.DimensionDefs[i].Label
-		}
-	}
-	_, name, _ := strings.Cut(string(by), ":")
-	return name
+	return wording.CauseOf(before, after, by)
 }
 
 // spanDays returns the days of a range.

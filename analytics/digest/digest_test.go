@@ -171,6 +171,8 @@ func TestDueTimes(t *testing.T) {
 		if !r.Next.Equal(at) {
 			t.Fatalf("%s report in %s at %d h is due after %s at %s, want %s", every, zones[i], r.Hour, w.Now().Format(time.RFC3339), r.Next, at)
 		}
+		_, err = digest.Delete(w.Ctx, w.Table, r.Key)
+		w.Must(err)
 	}
 }
 
@@ -239,6 +241,25 @@ func TestMissedPeriods(t *testing.T) {
 	r, err := digest.Reports.Get(w.Ctx, w.Table, digest.Key{SiteID: "shop", ReportID: "r"})
 	if err != nil || !r.Next.Equal(time.Date(2026, 6, 3, 6, 0, 0, 0, time.UTC)) {
 		t.Errorf("next %s %v", r.Next, err)
+	}
+}
+
+// An edit between the time at which a report is due and that at which it is sent does not lose it,
+// unless it changes the schedule.
+func TestEditOfADueReport(t *testing.T) {
+	w := newWorld(t)
+	due := w.put(digest.Report{Key: digest.Key{ReportID: "r"}, Every: digest.Daily, Hour: 8, Channels: []string{"hook"}}).Next
+	w.Set(due.Add(10 * time.Second))
+	if r := w.put(digest.Report{Key: digest.Key{ReportID: "r"}, Name: "News", Every: digest.Daily, Hour: 8, Channels: []string{"hook"}}); !r.Next.Equal(due) {
+		t.Errorf("the edit moved it to %s", r.Next)
+	}
+	if n, err := digest.Send(w.Ctx, w.Table); n != 1 || err != nil {
+		t.Errorf("sent %d: %v", n, err)
+	}
+	w.Set(due.Add(24*time.Hour + time.Second))
+	r := w.put(digest.Report{Key: digest.Key{ReportID: "r"}, Every: digest.Daily, Hour: 9, Channels: []string{"hook"}})
+	if want := due.Add(25 * time.Hour); !r.Next.Equal(want) || !r.LastSent.Equal(due) {
+		t.Errorf("next %s, want %s; last sent %s, want %s", r.Next, want, r.LastSent, due)
 	}
 }
 

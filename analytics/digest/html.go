@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/analytics/notify"
+	"github.com/onefold/onefold/analytics/wording"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table/delivery"
 )
@@ -87,7 +88,7 @@ const (
 var changeColors = map[int]string{1: "#15803d", 0: "#6b7280", -1: "#b91c1c"}
 
 func (c *Content) view(lines linkLines) *view {
-	v := &view{Content: c, Subject: c.subject(), Days: daySpan(c.From, c.To), Before: daySpan(c.BeforeFrom, c.BeforeTo), Because: c.because(), Links: lines}
+	v := &view{Content: c, Subject: c.subject(), Days: daySpan(c.From, c.To), Before: daySpan(c.BeforeFrom, c.BeforeTo), Because: c.Cause.Sentence(), Links: lines}
 	for i := range c.Figures {
 		f := &c.Figures[i]
 		if i%rowFigures == 0 {
@@ -101,7 +102,7 @@ func (c *Content) view(lines linkLines) *view {
 		one := listView{Label: l.Label, Unit: l.Unit}
 		for _, r := range l.Rows {
 			width := int(max(1, 100*r.After/max(l.Rows[0].After, 1)))
-			one.Rows = append(one.Rows, rowView{r.Value, grouped(r.After), changeOf(float64(r.After), float64(r.Before)), width, 100 - width})
+			one.Rows = append(one.Rows, rowView{r.Value, wording.Count(r.After), changeOf(float64(r.After), float64(r.Before)), width, 100 - width})
 		}
 		v.Lists = append(v.Lists, one)
 	}
@@ -113,7 +114,7 @@ func (v *view) bars(c *Content) {
 	for _, b := range c.Bars {
 		most = max(most, b.Visitors)
 	}
-	if v.Most = grouped(most); most == 0 {
+	if v.Most = wording.Count(most); most == 0 {
 		return
 	}
 	for i, b := range c.Bars {
@@ -122,7 +123,7 @@ func (v *view) bars(c *Content) {
 			height = max(height, 1)
 		}
 		label, title := c.barLabel(i)
-		v.Bars = append(v.Bars, barView{height, chartHeight - height, label, title + ": " + grouped(b.Visitors)})
+		v.Bars = append(v.Bars, barView{height, chartHeight - height, label, title + ": " + wording.Count(b.Visitors)})
 	}
 }
 

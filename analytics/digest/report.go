@@ -1,12 +1,14 @@
 // Package digest sends the statistics of sites to people regularly: every day, week or month, at an
 // hour of the site's time zone, with what changed since the period before and what changed it.
 //
-// # Once a period
+// # One stored message per period, channel and recipient
 //
-// A report is due at a time that is stored with it. Whichever process finds it due makes the messages,
-// whose IDs consist of the report and that time, and then moves the time on, on the condition that
-// nobody else did. If it dies in between, the next one makes the same messages, which exist already.
-// So each recipient gets one message a period, over restarts and several servers, without a lease.
+// The time at which a report is next due is stored with it. A process that finds a report due creates
+// its messages, whose IDs consist of that time, the report, the channel and the recipient. It then
+// moves the due time on, on the condition that no other process has. If it dies in between, the next
+// process creates the same messages again, which changes nothing. So there is one stored message per
+// period, channel and recipient, over restarts and with several servers, without a lease. Package
+// table/delivery sends it at least once, with the same ID.
 package digest
 
 import (
@@ -19,6 +21,7 @@ import (
 	"github.com/onefold/onefold/analytics/notify"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/table/upsert"
 )
 
 const (
@@ -112,8 +115,9 @@ func (r *Report) check() error {
 	return nil
 }
 
-// Put creates or replaces a report. It is due at the next end of a period. Errors: ErrReport,
-// table.ErrNotFound for an unknown site.
+// Put creates or replaces a report, and schedules it for the next time at which a period ends. If the
+// schedule of an existing report is unchanged, a report that is already due is still sent. Errors:
+// ErrReport, table.ErrNotFound for an unknown site.
 func Put(ctx context.Context, t *table.Table, r Report) (Report, error) {
 	if r.ReportID == "" {
 		r.ReportID = notify.NewID()
@@ -136,41 +140,47 @@ func Put(ctx context.Context, t *table.Table, r Report) (Report, error) {
 	if r.Next, err = r.after(zone, now); err != nil {
 		return r, fmt.Errorf("digest: %s: %w", r.SiteID, err)
 	}
-	if err := keep(ctx, t, &r, now); err != nil {
-		return r, err
+	r.Created = now
+	stored, err := upsert.Item(ctx, t, Reports, r.Key, func(stored *Report, exists bool) (err error) {
+		replaced := r
+		if exists {
+			replaced.keep(stored, now)
+		} else {
+			err = hasRoom(ctx, t, r.SiteID)
+		}
+		*stored = replaced
+		return err
+	})
+	if err != nil && !errors.Is(err, ErrReport) {
+		err = fmt.Errorf("digest: %s: %w", r.SiteID, err)
 	}
-	return r, Reports.Put(ctx, t, &r)
+	return stored, err
 }
 
-// keep takes what people do not choose from the current report, if there is one.
-func keep(ctx context.Context, t *table.Table, r *Report, now time.Time) error {
-	all, err := ReportsOfSite.Collect(ctx, t, SiteIn{r.SiteID})
-	if err != nil {
-		return fmt.Errorf("digest: %s: %w", r.SiteID, err)
+// keep copies what people do not choose from the current report.
+func (r *Report) keep(current *Report, now time.Time) {
+	r.Created, r.LastSent = current.Created, current.LastSent
+	same := r.Every == current.Every && r.Hour == current.Hour && !current.Off
+	if same && !current.Next.After(now) {
+		r.Next = current.Next // it is due, and not yet sent
 	}
-	for i := range all {
-		if all[i].ReportID == r.ReportID {
-			r.Created, r.LastSent = all[i].Created, all[i].LastSent
-			return nil
-		}
+}
+
+// hasRoom returns an error if a site has the maximum number of reports.
+func hasRoom(ctx context.Context, t *table.Table, siteID string) error {
+	all, err := ReportsOfSite.Collect(ctx, t, SiteIn{siteID})
+	if err == nil && len(all) >= maxReports {
+		err = fmt.Errorf("%w: the site already has %d reports, the maximum (report_limit)", ErrReport, maxReports)
 	}
-	if r.Created = now; len(all) >= maxReports {
-		return fmt.Errorf("%w: the site already has %d reports, the maximum (report_limit)", ErrReport, maxReports)
-	}
-	return nil
+	return err
 }
 
 func checkChannels(ctx context.Context, t *table.Table, r *Report) error {
-	for _, id := range r.Channels {
-		_, err := notify.Channels.Get(ctx, t, notify.ChannelKey{SiteID: r.SiteID, ChannelID: id})
-		if errors.Is(err, table.ErrNotFound) || errors.Is(err, table.ErrKeyValue) {
-			return fmt.Errorf("%w: the site has no channel %q (report_channels)", ErrReport, id)
-		}
-		if err != nil {
-			return fmt.Errorf("digest: %s: %w", r.SiteID, err)
-		}
+	missing, err := notify.MissingChannel(ctx, t, r.SiteID, r.Channels)
+	if err == nil && missing != "" {
+		err = fmt.Errorf("%w: the site has no channel %q (report_channels)", ErrReport, missing)
 	}
-	return nil
+	return err
 }
 
 // Delete deletes a report and returns it. Errors: table.ErrNotFound.

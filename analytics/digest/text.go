@@ -3,10 +3,10 @@ package digest
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/onefold/onefold/analytics/wording"
 	"github.com/onefold/onefold/internal/calendar"
 )
 
@@ -34,7 +34,7 @@ func (f *Figure) shown(currency string) string {
 	case "total_revenue":
 		return strings.TrimSpace(f.Text + " " + currency)
 	}
-	return grouped(int64(f.After))
+	return wording.Count(int64(f.After))
 }
 
 // change returns the relative change, such as +12 %, or "" if there was nothing before.
@@ -52,9 +52,9 @@ func changeOf(after, before float64) string {
 	case percent == 0:
 		return unchanged
 	case percent < 0:
-		return "−" + grouped(int64(-percent)) + " %"
+		return "−" + wording.Count(int64(-percent)) + " %"
 	}
-	return "+" + grouped(int64(percent)) + " %"
+	return "+" + wording.Count(int64(percent)) + " %"
 }
 
 // better reports whether a change is good, bad or neither: +1, -1 or 0.
@@ -73,19 +73,6 @@ func (f *Figure) better() int {
 	return sign
 }
 
-// grouped formats a count with thousands separators.
-func grouped(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	var b strings.Builder
-	for i, d := range digits {
-		if left := len(digits) - i; i > 0 && left%3 == 0 && digits[i-1] != '-' {
-			b.WriteByte(',')
-		}
-		b.WriteRune(d)
-	}
-	return b.String()
-}
-
 func duration(seconds float64) string {
 	s := int64(math.Round(seconds))
 	if s < 60 {
@@ -94,7 +81,8 @@ func duration(seconds float64) string {
 	return fmt.Sprintf("%d min %02d s", s/60, s%60)
 }
 
-// daySpan formats a range of days, such as 16–22 November 2026.
+// daySpan formats the days from and to, both included. The range omits a month or year that both
+// days share, as in 16–22 November 2026. One day has its weekday.
 func daySpan(from, to string) string {
 	a, errA := time.Parse(calendar.DayLayout, from)
 	b, errB := time.Parse(calendar.DayLayout, to)
@@ -112,43 +100,27 @@ func daySpan(from, to string) string {
 	return a.Format(day) + "–" + b.Format(year)
 }
 
-// because says what made the change of visits, or is "".
-func (c *Content) because() string {
-	if c.Cause == nil {
-		return ""
-	}
-	return fmt.Sprintf("Visits changed by %s. Most of it: %s %s, %s (%s → %s visits).", signed(c.Cause.Change), strings.ToLower(c.Cause.Label[:1])+c.Cause.Label[1:],
-		c.Cause.Value, signed(c.Cause.After-c.Cause.Before), grouped(c.Cause.Before), grouped(c.Cause.After))
-}
-
-func signed(n int64) string {
-	if n < 0 {
-		return "−" + grouped(-n)
-	}
-	return "+" + grouped(n)
-}
-
 // text returns the report as plain text.
 func (c *Content) text(l linkLines) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("%s\n%s, compared with %s", oneLine(c.SiteName), daySpan(c.From, c.To), daySpan(c.BeforeFrom, c.BeforeTo))
+	line("%s\n%s, compared with %s", wording.OneLine(c.SiteName), daySpan(c.From, c.To), daySpan(c.BeforeFrom, c.BeforeTo))
 	line("")
 	for i := range c.Figures {
 		f := &c.Figures[i]
 		line("%-16s %12s  %s", f.Label, f.shown(c.Currency), f.change())
 	}
-	if why := c.because(); why != "" {
-		line("\n%s", oneLine(why))
+	if why := c.Cause.Sentence(); why != "" {
+		line("\n%s", wording.OneLine(why))
 	}
 	for _, list := range c.Lists {
 		line("\n%s (%s)", list.Label, strings.ToLower(list.Unit))
 		for _, r := range list.Rows {
-			line("%9s  %-7s %s", grouped(r.After), changeOf(float64(r.After), float64(r.Before)), oneLine(r.Value))
+			line("%9s  %-7s %s", wording.Count(r.After), changeOf(float64(r.After), float64(r.Before)), wording.OneLine(r.Value))
 		}
 	}
 	if c.Note != "" {
-		line("\n%s", oneLine(c.Note))
+		line("\n%s", wording.OneLine(c.Note))
 	}
 	line("")
 	for _, one := range l {
@@ -159,5 +131,3 @@ func (c *Content) text(l linkLines) string {
 
 // linkLines are the links at the end of a report.
 type linkLines []struct{ Label, URL string }
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

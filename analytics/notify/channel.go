@@ -14,6 +14,7 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/table/delivery"
+	"github.com/onefold/onefold/table/upsert"
 )
 
 const (
@@ -97,9 +98,10 @@ func channelError(err error) error {
 	return err
 }
 
-// PutChannel creates or replaces a channel. Omitted secrets are kept. A new webhook gets a signing
-// secret, which is returned. Recipients who have unsubscribed stay so until their address is removed.
-// Errors: ErrChannel, table.ErrNotFound for an unknown site.
+// PutChannel creates or replaces a channel. Omitted secrets are kept, unless the kind changes. A new
+// webhook gets a signing secret, which is returned. Recipients who have unsubscribed remain
+// unsubscribed until their address is removed. Errors: ErrChannel, table.ErrNotFound for an unknown
+// site.
 func PutChannel(ctx context.Context, t *table.Table, c Channel) (Channel, error) {
 	if c.ChannelID == "" {
 		c.ChannelID = NewID()
@@ -110,30 +112,61 @@ func PutChannel(ctx context.Context, t *table.Table, c Channel) (Channel, error)
 	if _, err := analytics.GetSite(ctx, t, c.SiteID); err != nil {
 		return c, err
 	}
-	all, err := ChannelsOfSite.Collect(ctx, t, SiteIn{c.SiteID})
-	if err != nil {
-		return c, fmt.Errorf("notify: channel: %w", err)
+	stored, err := upsert.Item(ctx, t, Channels, c.ChannelKey, func(stored *Channel, exists bool) (err error) {
+		replaced := c
+		if exists {
+			err = replaced.complete(stored, t.Now())
+		} else if err = hasRoom(ctx, t, c.SiteID); err == nil {
+			err = replaced.complete(nil, t.Now())
+		}
+		*stored = replaced
+		return err
+	})
+	if err != nil && !errors.Is(err, ErrChannel) {
+		err = fmt.Errorf("notify: channel: %w", err)
 	}
-	c.CreatedAt = t.Now().UTC().Truncate(time.Millisecond)
+	return stored, err
+}
+
+// complete adds what people do not choose, from the current channel if there is one.
+func (c *Channel) complete(current *Channel, now time.Time) error {
+	c.CreatedAt = now.UTC().Truncate(time.Millisecond)
 	c.UpdatedAt = c.CreatedAt
-	at := slices.IndexFunc(all, func(one Channel) bool { return one.ChannelID == c.ChannelID })
-	var current *delivery.Target
-	if at >= 0 {
-		current, c.CreatedAt = &all[at].Target, all[at].CreatedAt
-		c.Unsubscribed = slices.DeleteFunc(all[at].Unsubscribed, func(to string) bool { return !slices.Contains(c.To, to) })
-	} else if len(all) >= maxChannels {
-		return c, fmt.Errorf("%w: the site already has %d channels, the maximum (channel_limit)", ErrChannel, maxChannels)
+	var target *delivery.Target
+	if current != nil {
+		target, c.CreatedAt = &current.Target, current.CreatedAt
+		c.Unsubscribed = slices.DeleteFunc(slices.Clone(current.Unsubscribed), func(to string) bool { return !slices.Contains(c.To, to) })
 	}
-	if err := c.Complete(current); err != nil {
-		return c, channelError(err)
+	if err := c.Complete(target); err != nil {
+		return channelError(err)
 	}
 	if c.Kind == delivery.Email && c.Secret == "" {
 		c.Secret = rand.Text() // key of the links to unsubscribe
 	}
-	if err := Channels.Put(ctx, t, &c); err != nil {
-		return c, fmt.Errorf("notify: channel: %w", err)
+	return nil
+}
+
+// hasRoom returns an error if a site has the maximum number of channels.
+func hasRoom(ctx context.Context, t *table.Table, siteID string) error {
+	all, err := ChannelsOfSite.Collect(ctx, t, SiteIn{siteID})
+	if err == nil && len(all) >= maxChannels {
+		err = fmt.Errorf("%w: the site already has %d channels, the maximum (channel_limit)", ErrChannel, maxChannels)
 	}
-	return c, nil
+	return err
+}
+
+// MissingChannel returns the first of some channels that a site does not have, or "".
+func MissingChannel(ctx context.Context, t *table.Table, siteID string, ids []string) (string, error) {
+	for _, id := range ids {
+		_, err := Channels.Get(ctx, t, ChannelKey{SiteID: siteID, ChannelID: id})
+		if errors.Is(err, table.ErrNotFound) || errors.Is(err, table.ErrKeyValue) {
+			return id, nil
+		}
+		if err != nil {
+			return "", fmt.Errorf("notify: channel: %w", err)
+		}
+	}
+	return "", nil
 }
 
 // DeleteChannel deletes a channel and returns it. Its waiting messages are skipped. Errors:

@@ -2,7 +2,7 @@
 // what to tell is decided by the packages that call Enqueue. Package table/delivery sends the
 // messages.
 //
-// A message is named by what it reports, its channel and, for mail, its recipient, and is created only
-// once: whoever finds out a second time that something is to be told, after a crash or in another
-// process, changes nothing.
+// The ID of a message consists of what it reports, its site, its channel and, for mail, its recipient.
+// One message is stored per ID: enqueueing it again, after a crash or in another process, changes
+// nothing. It is sent at least once, with the same ID.
 package notify

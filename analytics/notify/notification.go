@@ -15,8 +15,8 @@ import (
 	"github.com/onefold/onefold/table/delivery"
 )
 
-// NotificationKey names a message about a site. The ID consists of what it reports, the channel and,
-// for mail, a hash of the recipient.
+// NotificationKey names a message about a site. The ID consists of what it reports, the site, the
+// channel and, for mail, a hash of the recipient.
 type NotificationKey struct {
 	SiteID         string `dynamodbav:"siteId"`
 	NotificationID string `dynamodbav:"notificationId"`
@@ -109,7 +109,7 @@ func Enqueue(ctx context.Context, t *table.Table, n News) (messages int, err err
 			continue
 		}
 		for _, to := range c.recipients() {
-			id := messageID(n.ID, c.ChannelID, to)
+			id := messageID(n.ID, n.SiteID, c.ChannelID, to)
 			one := Notification{
 				NotificationKey: NotificationKey{n.SiteID, id}, ChannelID: c.ChannelID, To: to, Shard: table.Shard(id, delivery.Shards),
 				Event: n.Event, Title: n.Title, Content: string(content), Status: delivery.NewStatus(t.Now()),
@@ -123,8 +123,10 @@ func Enqueue(ctx context.Context, t *table.Table, n News) (messages int, err err
 	return messages, nil
 }
 
-func messageID(news, channel, to string) string {
-	id := news + "." + channel
+// messageID returns an ID that no other message has, whatever its site: receivers drop a message whose
+// ID they have seen.
+func messageID(news, site, channel, to string) string {
+	id := news + "." + site + "." + channel
 	if to != "" {
 		sum := sha256.Sum256([]byte(to))
 		id += "." + hex.EncodeToString(sum[:8])

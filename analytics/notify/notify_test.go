@@ -15,6 +15,8 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/erasure"
 	"github.com/onefold/onefold/analytics/notify"
+	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold/foldtest"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/table/delivery"
@@ -25,7 +27,13 @@ var noon = time.Date(2026, 5, 12, 12, 0, 0, 0, time.UTC)
 // newTable returns a table with a site.
 func newTable(t *testing.T) *table.Table {
 	t.Helper()
-	tbl := foldtest.NewWorld(t, foldtest.Setup{Schema: table.MustSchema("test", analytics.Schema, notify.Schema), At: noon}).Table
+	return newTableOf(t, nil)
+}
+
+// newTableOf is newTable with a wrapper of its database.
+func newTableOf(t *testing.T, wrap func(*engine.DB) dynamo.API) *table.Table {
+	t.Helper()
+	tbl := foldtest.NewWorld(t, foldtest.Setup{Schema: table.MustSchema("test", analytics.Schema, notify.Schema), At: noon, Wrap: wrap}).Table
 	if _, err := analytics.CreateSite(t.Context(), tbl, analytics.NewSite{ID: "shop"}); err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +129,7 @@ func TestToldOnce(t *testing.T) {
 	if got := states(t, tbl); got != "mail bob@example.com waiting, mail ada@example.com waiting, hook  sent" && got != "mail ada@example.com waiting, mail bob@example.com waiting, hook  sent" {
 		t.Errorf("states: %s", got)
 	}
-	if len(o.bodies) != 1 || o.ids[0] != "20260512T120000Z.x.hook" {
+	if len(o.bodies) != 1 || o.ids[0] != "20260512T120000Z.x.shop.hook" {
 		t.Fatalf("received %q %q", o.ids, o.bodies)
 	}
 	var body struct {

@@ -33,6 +33,7 @@ type Options struct {
 	Senders delivery.Senders
 	BaseURL string // URL of the server, for links; "": none
 	Renders Renders
+	Counts  *delivery.Counts // counts attempts; default: none
 }
 
 // NewOutbox returns the messages about all sites.
@@ -40,13 +41,23 @@ func NewOutbox(o Options) *delivery.Outbox[Notification, NotificationKey] {
 	return &delivery.Outbox[Notification, NotificationKey]{
 		Name: "notify", Items: Notifications,
 		Key:    func(n *Notification) NotificationKey { return n.NotificationKey },
-		Status: func(n *Notification) *delivery.Status { return &n.Status },
+		Status: func(n *Notification) *delivery.Status { return &n.Status }, Counts: o.Counts,
+		Receiver: receiver,
 		Due: func(ctx context.Context, t *table.Table, shard int, before time.Time) ([]Notification, error) {
 			due, err := dueNotifications.Page(ctx, t, dueIn{Shard: shard, To: before}, "", 100)
 			return due.Items, err
 		},
 		Send: o.send,
 	}
+}
+
+// receiver names what takes a message: a channel, or for mail one of a few connections to the mail
+// server.
+func receiver(n *Notification) string {
+	if n.To != "" {
+		return fmt.Sprint("mail ", n.Shard)
+	}
+	return n.SiteID + "#" + n.ChannelID
 }
 
 func (o *Options) send(ctx context.Context, t *table.Table, n *Notification) (skip bool, failed error) {

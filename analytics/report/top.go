@@ -26,6 +26,11 @@ func (r *reporter) top(ctx context.Context) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
+	return r.rows(total, values, other), nil
+}
+
+// rows returns the rows of values, with what they leave of the total.
+func (r *reporter) rows(total *analytics.Stats, values tally.Values, other tally.Count) []Row {
 	none := r.none(total, values.Sum().Plus(other))
 	values.Add(analytics.Other, other) // Add, not assignment: senders may use these names as values, too
 	values.Add(analytics.None, none)
@@ -37,7 +42,7 @@ func (r *reporter) top(ctx context.Context) ([]Row, error) {
 	if r.in.Limit > 0 && len(rows) > r.in.Limit {
 		rows = rows[:r.in.Limit]
 	}
-	return rows, nil
+	return rows
 }
 
 func appendRow(rows []Row, value string, c tally.Count) []Row {

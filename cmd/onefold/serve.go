@@ -275,7 +275,7 @@ func (c *listenFlags) newServer(ctx context.Context, s *store, recorder *usage.R
 	o := server.Options{
 		Table: s.table, Worker: s.worker, Accounts: s.accounts, Token: c.Token, MaxConnections: listen.Bounded(c.MaxConnections, logger), Version: version, Logger: logger,
 		Analytics: webanalytics.Options{Uploads: uploads, Archive: s.archive}, Events: events.Options{Keys: keys}, Service: s.Service, StreamService: s.StreamService,
-		Collectors: append(s.collectors, watch, s.parts, &s.mqtt), Failing: s.parts.Failing,
+		Collectors: append(s.collectors, watch, s.parts, &s.mqtt, &s.sent), Failing: s.parts.Failing,
 		MetricsToken: metricsToken, MetricsApart: c.Scrape.MetricsAddr != "", SecurityContact: c.SecurityContact, PublicURL: c.PublicURL, Mail: mail, OpenID: provider,
 	}
 	if err := c.apply(&o, s, data, logger); err != nil {

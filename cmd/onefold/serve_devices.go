@@ -33,7 +33,7 @@ func (f *deviceFlags) applyDevices(o *server.Options, senders delivery.Senders) 
 // deviceServices returns the MQTT listener, if enabled, and the service that sends alert
 // notifications.
 func (f *deviceFlags) deviceServices(s *store, login func(context.Context, mqtt.Login) (mqtt.Taker, error), logger *slog.Logger, std streams) (listening []service, tell service, err error) {
-	if tell, err = f.Notifier(s.table, logger); err != nil {
+	if tell, err = f.Notifier(s.table, &s.sent, logger); err != nil {
 		return nil, nil, err
 	}
 	listening, err = f.mqttServices(s, login, logger, std)

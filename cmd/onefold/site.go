@@ -22,8 +22,9 @@ type siteCommands struct {
 	List   siteList   `cmd:"" help:"List the sites."`
 	Show   siteShow   `cmd:"" help:"Show a site's settings."`
 
-	Channel reportcli.Channels `cmd:"" help:"Set where the reports of a site are sent."`
+	Channel reportcli.Channels `cmd:"" help:"Set where the reports and alerts of a site are sent."`
 	Report  reportcli.Reports  `cmd:"" help:"Send reports of a site every day, week or month."`
+	Alert   reportcli.Alerts   `cmd:"" help:"Send alerts when the traffic of a site is unusual."`
 
 	Mask    siteMask    `cmd:"" help:"Show, set and try what is masked in a site's paths."`
 	Reshard siteReshard `cmd:"" help:"Set how many partitions hold a site's future events. Nothing is rewritten; reads merge all partitions."`

@@ -17,6 +17,7 @@ import (
 	"github.com/onefold/onefold/cmd/internal/goruntime"
 	"github.com/onefold/onefold/cmd/internal/maintenance"
 	"github.com/onefold/onefold/cmd/internal/migration"
+	"github.com/onefold/onefold/cmd/internal/outbox"
 	"github.com/onefold/onefold/cmd/internal/products"
 	"github.com/onefold/onefold/cmd/internal/storeurl"
 	"github.com/onefold/onefold/cmd/onefold/internal/await"
@@ -50,6 +51,7 @@ type store struct {
 	collectors []prometheus.Collector // metrics of services alongside the server
 	budget     memory.Budget          // zero: no budget
 	mqtt       gauges.MQTT            // metrics of the MQTT broker, if there is one
+	sent       outbox.Counts          // attempts to send messages
 }
 
 // tuning adapts the folds and the store to a command.

@@ -3,14 +3,13 @@ package devices
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/server/accounts"
+	"github.com/onefold/onefold/server/internal/channelform"
 	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/table/delivery"
@@ -41,17 +40,7 @@ type ChannelForm struct {
 
 // TransformSchema documents the kinds of channels and their settings.
 func (ChannelForm) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	s.Properties["kind"].Description = "One of: " + delivery.KindNames() + "."
-	for i := range delivery.Kinds {
-		k := &delivery.Kinds[i]
-		for j := range k.Fields {
-			f := &k.Fields[j]
-			p := s.Properties[f.Name]
-			p.Description = strings.TrimSpace(fmt.Sprintf("%s %s: %s", p.Description, k.Label, f.Help))
-		}
-	}
-	s.Properties["url"].Description += " Callers who may not change the channel see only its host."
-	return s
+	return channelform.Describe(s)
 }
 
 type channelBody struct {

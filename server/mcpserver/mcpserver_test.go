@@ -12,6 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/alerts"
+	"github.com/onefold/onefold/analytics/digest"
 	"github.com/onefold/onefold/analytics/segments"
 	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/servertest"
@@ -82,7 +84,7 @@ func call(h *servertest.Server, s *mcp.ClientSession, tool string, arguments any
 	return text, r.IsError
 }
 
-const analyticsTools = "explain_change list_segments list_sites query_web_analytics"
+const analyticsTools = "attribute_revenue explain_change list_alerts list_reports list_segments list_sites query_web_analytics"
 
 // Callers get the tools that their keys allow.
 func TestTools(t *testing.T) {
@@ -210,6 +212,49 @@ func TestSegments(t *testing.T) {
 	ask["filters"] = []any{[]any{"is", "segment", []string{"nobody"}}}
 	if text, failed = call(h, s, "query_web_analytics", ask); !failed || !strings.Contains(text, "unknown_segment") {
 		t.Error(text)
+	}
+}
+
+// Alerts, reports and attribution are those of the API, to keys of the site.
+func TestAlertsReportsAndAttribution(t *testing.T) {
+	h := servertest.NewWithVisits(t)
+	_, err := analytics.CreateSite(t.Context(), h.Table, analytics.NewSite{ID: "shop"})
+	servertest.Must(t, err)
+	_, err = alerts.Put(t.Context(), h.Table, alerts.Rule{Key: alerts.Key{SiteID: "blog", RuleID: "low"}, Name: "Low", Settings: alerts.Settings{Kind: alerts.Drop}})
+	servertest.Must(t, err)
+	_, err = digest.Put(t.Context(), h.Table, digest.Report{Key: digest.Key{SiteID: "blog", ReportID: "week"}, Every: digest.Weekly})
+	servertest.Must(t, err)
+	for i := range 3 {
+		servertest.Must(t, alerts.Alerts.Put(t.Context(), h.Table, &alerts.Alert{
+			AlertKey: alerts.AlertKey{SiteID: "blog", AlertID: fmt.Sprint("a", i)}, RuleID: "low", Kind: alerts.Drop, Status: alerts.Resolved, Summary: "No visitors.",
+		}))
+	}
+	s, other := client(h, accounts.NewKey{Site: "blog", Scope: accounts.Read}), client(h, accounts.NewKey{Site: "shop", Scope: accounts.Read})
+	for tool, want := range map[string]string{"list_alerts": `"summary":"No visitors."`, "list_reports": `"every":"weekly"`, "attribute_revenue": `"by":"source"`} {
+		text, failed := call(h, s, tool, map[string]any{"site_id": "blog"})
+		if failed || !strings.Contains(text, want) {
+			t.Errorf("%s: %s", tool, text)
+		}
+		if text, failed := call(h, other, tool, map[string]any{"site_id": "blog"}); !failed || !strings.Contains(text, "forbidden") {
+			t.Errorf("%s with a key of another site: %s", tool, text)
+		}
+	}
+	var part struct {
+		Alerts, Rules []any
+		Cursor        string
+	}
+	text, _ := call(h, s, "list_alerts", map[string]any{"site_id": "blog", "limit": 2})
+	if err := json.Unmarshal([]byte(text), &part); err != nil || len(part.Alerts) != 2 || len(part.Rules) != 1 || part.Cursor == "" {
+		t.Errorf("%v: %s", err, text)
+	}
+	if text, failed := call(h, s, "list_alerts", map[string]any{"site_id": "blog", "limit": 2, "cursor": part.Cursor}); failed || strings.Contains(text, `"rules"`) || !strings.Contains(text, `"a0"`) {
+		t.Errorf("the second part: %s", text)
+	}
+	for _, bad := range []map[string]any{{"by": "page"}, {"sort": "best"}, {"from": "yesterday"}} {
+		bad["site_id"] = "blog"
+		if text, failed := call(h, s, "attribute_revenue", bad); !failed {
+			t.Errorf("%v: %s", bad, text)
+		}
 	}
 }
 

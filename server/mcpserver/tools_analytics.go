@@ -10,7 +10,7 @@ import (
 
 // declared declares the tools.
 var declared = sync.OnceValue(func() []*tool {
-	return []*tool{listSites, listSegments, queryWebAnalytics, explainChange, listFleets, listDevices, readDeviceMetric, listEventTypes, listAggregates, readEvents}
+	return []*tool{listSites, listSegments, queryWebAnalytics, explainChange, attributeRevenue, listAlerts, listReports, listFleets, listDevices, readDeviceMetric, listEventTypes, listAggregates, readEvents}
 })
 
 // SiteArgument names a site.

@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/onefold/onefold/analytics"
+	sitealerts "github.com/onefold/onefold/analytics/alerts"
 	"github.com/onefold/onefold/analytics/digest"
 	"github.com/onefold/onefold/analytics/erasure"
 	"github.com/onefold/onefold/analytics/notify"
@@ -100,7 +101,7 @@ func On(t *testing.T, db DB, change func(*server.Options)) *Server {
 }
 
 // Schema is the schema of its table.
-var Schema = table.MustSchema("all", erasure.Schema, notify.Schema, digest.Schema, accounts.Schema, alerts.Schema, shred.Schema, jobs.Schema)
+var Schema = table.MustSchema("all", erasure.Schema, notify.Schema, digest.Schema, sitealerts.Schema, accounts.Schema, alerts.Schema, shred.Schema, jobs.Schema)
 
 // folds returns the folds of all products.
 func folds(t *table.Table) []*fold.Fold {

@@ -187,13 +187,14 @@ func invalid(field, what string) error {
 }
 
 // Complete makes a checked target ready to be stored, in place of the current one, or of none. It
-// takes secrets that were omitted from the current one. A secret is sent to the URL, so it does not go
-// to another host unless it is given again. A new target of a kind that signs gets a signing secret.
-// Errors: ErrInvalid (an *Error).
+// copies omitted secrets from the current target if that is of the same kind: a secret of another kind
+// is known to another receiver. A secret that is sent to the URL is not copied if the host of the URL
+// has changed. A target of a kind that signs gets a signing secret if it has none. Errors: ErrInvalid
+// (an *Error).
 func (t *Target) Complete(current *Target) error {
 	k := kindOf(t.Kind)
 	if current != nil {
-		if t.Secret == "" {
+		if t.Secret == "" && t.Kind == current.Kind {
 			t.Secret = current.Secret
 		}
 		if err := k.keepSecrets(t, current); err != nil {

@@ -42,7 +42,8 @@ func letter(from *mail.Address, to []string, m *Message, now time.Time) ([]byte,
 	return alternatives(&b, m)
 }
 
-// alternatives appends text and HTML, the preferred one last.
+// alternatives appends the body in two versions, of which mail programs show the last one that they
+// can (RFC 2046, section 5.1.4): plain text, then HTML.
 func alternatives(b *bytes.Buffer, m *Message) ([]byte, error) {
 	parts := multipart.NewWriter(b)
 	fmt.Fprintf(b, "Content-Type: multipart/alternative; boundary=%q\r\n\r\n", parts.Boundary())
@@ -61,7 +62,7 @@ func alternatives(b *bytes.Buffer, m *Message) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// quoted writes a text in lines that every mail server takes.
+// quoted writes a text as quoted-printable (RFC 2045), whose lines have at most 76 characters.
 func quoted(w io.Writer, text string) error {
 	q := quotedprintable.NewWriter(w)
 	if _, err := io.WriteString(q, text); err != nil {

@@ -34,7 +34,7 @@ const mailTimeout = 30 * time.Second
 var email = Kind{
 	Kind: Email, Label: "Email",
 	Fields: []Field{{
-		Name: "to", Label: "Recipients", Help: "Email address to notify.", Example: "ops@example.com", Type: "email", Many: true, Required: true,
+		Name: "to", Label: "Recipients", Help: "Email addresses to notify.", Example: "ops@example.com", Type: "email", Many: true, Required: true,
 		list: func(s *Settings) *[]string { return &s.To }, check: checkAddress,
 	}},
 	open: mailSender,

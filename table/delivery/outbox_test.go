@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -90,6 +94,7 @@ func (w *world) advance(d time.Duration) { w.mu.Lock(); defer w.mu.Unlock(); w.n
 func (w *world) outbox() *delivery.Outbox[note, noteKey] {
 	return &delivery.Outbox[note, noteKey]{
 		Name: "test", Items: notes, Key: func(n *note) noteKey { return n.noteKey }, Status: func(n *note) *delivery.Status { return &n.Status },
+		Receiver: func(n *note) string { to, _, _ := strings.Cut(n.ID, "/"); return to },
 		Due: func(ctx context.Context, t *table.Table, shard int, before time.Time) ([]note, error) {
 			due, err := dueNotes.Page(ctx, t, dueIn{shard, before}, "", 100)
 			return due.Items, err
@@ -212,5 +217,100 @@ func TestPauses(t *testing.T) {
 	w.advance(time.Hour)
 	if w.deliver(0); w.sent["n"] != 12 {
 		t.Errorf("%d attempts", w.sent["n"])
+	}
+}
+
+// Receivers that do not answer, each with many messages, delay neither others nor each other: all
+// attempts that they let wait are under way at the same time.
+func TestDeadReceiversDelayNobody(t *testing.T) {
+	w := newWorld(t)
+	const dead, each = 8, 20
+	for i := range dead {
+		for j := range each {
+			w.add(fmt.Sprintf("dead%d/%02d", i, j))
+		}
+	}
+	for j := range each {
+		w.add(fmt.Sprintf("alive/%02d", j))
+	}
+	var waiting, tried, sent atomic.Int64
+	everyone := make(chan struct{})
+	arrive := func() {
+		if waiting.Add(1) == dead+1 {
+			close(everyone)
+		}
+	}
+	counts := &delivery.Counts{}
+	o := w.outbox()
+	o.Counts = counts
+	o.Send = func(ctx context.Context, _ *table.Table, n *note) (bool, error) {
+		if strings.HasPrefix(n.ID, "alive") {
+			if sent.Add(1) == each {
+				arrive()
+			}
+			return false, nil
+		}
+		tried.Add(1)
+		arrive()
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		select {
+		case <-everyone:
+			return false, &net.DNSError{Err: "no such host", Name: "dead.example"}
+		case <-ctx.Done():
+			t.Errorf("%s waits for others", n.ID)
+			return false, ctx.Err()
+		}
+	}
+	if n, err := o.Deliver(t.Context(), w.table); n != each || err != nil || tried.Load() != dead {
+		t.Errorf("sent %d, want %d; called dead receivers %d times, want %d: %v", n, each, tried.Load(), dead, err)
+	}
+	if n := w.get("dead3/19"); n.Attempts != 1 || n.LastError == "" || !n.Due.After(w.table.Now()) {
+		t.Errorf("a message to a dead receiver was not postponed: %+v", n)
+	}
+	if s, f := counts.Sent.Load(), counts.Failed.Load(); s != each || f != dead*each {
+		t.Errorf("counted %d sent and %d failed, want %d and %d", s, f, each, dead*each)
+	}
+}
+
+// A message that its receiver rejects does not keep the others of that receiver from being sent, and
+// they are sent in order.
+func TestARejectedMessageStopsNoOther(t *testing.T) {
+	w := newWorld(t)
+	for j := range 10 {
+		w.add(fmt.Sprintf("a/%d", j))
+		w.advance(time.Millisecond)
+	}
+	var order []string
+	o, counts := w.outbox(), &delivery.Counts{}
+	o.Counts = counts
+	o.Due = func(ctx context.Context, t *table.Table, shard int, before time.Time) (all []note, err error) {
+		if shard > 0 {
+			return nil, nil
+		}
+		for i := range delivery.Shards {
+			due, err := dueNotes.Page(ctx, t, dueIn{i, before}, "", 100)
+			if all = append(all, due.Items...); err != nil {
+				return nil, err
+			}
+		}
+		slices.SortFunc(all, func(a, b note) int { return a.Due.Compare(b.Due) })
+		return all, nil
+	}
+	o.Send = func(_ context.Context, _ *table.Table, n *note) (bool, error) {
+		order = append(order, n.ID)
+		switch n.ID {
+		case "a/3":
+			return false, &webhook.StatusError{Code: 400, Status: "400 Bad Request"}
+		case "a/4":
+			return true, nil
+		}
+		return false, nil
+	}
+	if n, err := o.Deliver(t.Context(), w.table); n != 8 || err != nil || len(order) != 10 || !slices.IsSorted(order) {
+		t.Errorf("sent %d, tried %v: %v", n, order, err)
+	}
+	if counts.Sent.Load() != 8 || counts.Failed.Load() != 1 || counts.Skipped.Load() != 1 || counts.Dead.Load() != 0 {
+		t.Errorf("counted %d sent, %d failed, %d skipped, %d dead", counts.Sent.Load(), counts.Failed.Load(), counts.Skipped.Load(), counts.Dead.Load())
 	}
 }

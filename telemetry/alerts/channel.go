@@ -11,6 +11,7 @@ import (
 
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/table/delivery"
+	"github.com/onefold/onefold/table/upsert"
 	"github.com/onefold/onefold/telemetry"
 )
 
@@ -39,8 +40,10 @@ func CheckChannel(c *Channel) error {
 	return ruleError(c.Settings.Check(c.Kind))
 }
 
-// PutChannel creates or replaces a channel. Omitted secrets are kept. A new webhook gets a signing
-// secret, which is returned. Secrets are stored in plain text, because every message needs them. Errors: telemetry.ErrInvalid (a *RuleError), table.ErrNotFound for an unknown fleet.
+// PutChannel creates or replaces a channel. Omitted secrets are kept, unless the kind changes. A new
+// webhook gets a signing secret, which is returned. Secrets are stored in plain text, because every
+// message needs them. Errors: telemetry.ErrInvalid (a *RuleError), table.ErrNotFound for an unknown
+// fleet.
 func PutChannel(ctx context.Context, t *table.Table, c Channel) (Channel, error) {
 	if c.ChannelID == "" {
 		c.ChannelID = strings.ToLower(ulid.Make().String())
@@ -49,41 +52,49 @@ func PutChannel(ctx context.Context, t *table.Table, c Channel) (Channel, error)
 	if err == nil {
 		_, err = telemetry.GetFleet(ctx, t, c.FleetID)
 	}
-	if err == nil {
-		err = c.prepare(ctx, t)
-	}
-	if err == nil {
-		err = Channels.Put(ctx, t, &c)
-	}
 	if err != nil {
 		return c, fmt.Errorf("alerts: channel: %w", err)
 	}
-	return c, nil
+	stored, err := upsert.Item(ctx, t, Channels, c.ChannelKey, func(stored *Channel, exists bool) (err error) {
+		replaced := c
+		if exists {
+			err = replaced.complete(stored, t.Now())
+		} else if err = hasRoom(ctx, t, c.FleetID); err == nil {
+			err = replaced.complete(nil, t.Now())
+		}
+		*stored = replaced
+		return err
+	})
+	if err != nil {
+		err = fmt.Errorf("alerts: channel: %w", err)
+	}
+	return stored, err
 }
 
-func (c *Channel) prepare(ctx context.Context, t *table.Table) error {
-	all, err := ChannelsOfFleet.Collect(ctx, t, telemetry.FleetIn{FleetID: c.FleetID})
-	if err != nil {
-		return err
-	}
-	now := t.Now().UTC().Truncate(time.Millisecond)
-	c.CreatedAt, c.UpdatedAt = now, now
-	var current *delivery.Target
-	for i := range all {
-		if all[i].ChannelID == c.ChannelID {
-			one := all[i].target()
-			current, c.CreatedAt = &one, all[i].CreatedAt
-		}
-	}
-	if current == nil && len(all) >= maxChannels {
-		return &RuleError{Code: "channel_limit", Field: "channelId", What: fmt.Sprintf("the fleet already has %d channels, the maximum", maxChannels)}
-	}
+// complete adds what people do not choose, from the current channel if there is one.
+func (c *Channel) complete(current *Channel, now time.Time) error {
+	c.CreatedAt = now.UTC().Truncate(time.Millisecond)
+	c.UpdatedAt = c.CreatedAt
 	to := c.target()
-	if err := to.Complete(current); err != nil {
+	var target *delivery.Target
+	if current != nil {
+		was := current.target()
+		target, c.CreatedAt = &was, current.CreatedAt
+	}
+	if err := to.Complete(target); err != nil {
 		return ruleError(err)
 	}
 	c.Settings, c.Secret = to.Settings, to.Secret
 	return nil
+}
+
+// hasRoom returns an error if a fleet has the maximum number of channels.
+func hasRoom(ctx context.Context, t *table.Table, fleetID string) error {
+	all, err := ChannelsOfFleet.Collect(ctx, t, telemetry.FleetIn{FleetID: fleetID})
+	if err == nil && len(all) >= maxChannels {
+		err = &RuleError{Code: "channel_limit", Field: "channelId", What: fmt.Sprintf("the fleet already has %d channels, the maximum", maxChannels)}
+	}
+	return err
 }
 
 func (c *Channel) target() delivery.Target {

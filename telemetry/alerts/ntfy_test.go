@@ -58,7 +58,7 @@ func TestNtfy(t *testing.T) {
 	w.Must(err)
 	deliver := func(want int) {
 		t.Helper()
-		n, err := alerts.NewOutbox(senders).Deliver(w.Ctx, w.Table)
+		n, err := alerts.NewOutbox(senders, nil).Deliver(w.Ctx, w.Table)
 		if w.Must(err); n != want {
 			t.Fatalf("%d sent, want %d: %+v", n, want, w.notifications())
 		}
@@ -113,7 +113,7 @@ func TestNtfyBounds(t *testing.T) {
 	w.Must(err)
 	senders, err := delivery.NewSenders(delivery.Options{Private: true})
 	w.Must(err)
-	_, err = alerts.NewOutbox(senders).Deliver(w.Ctx, w.Table)
+	_, err = alerts.NewOutbox(senders, nil).Deliver(w.Ctx, w.Table)
 	w.Must(err)
 	title, err := new(mime.WordDecoder).DecodeHeader(p.got.Header.Get("Title"))
 	if err != nil || len(title) > 250 || len(p.body) > 4096 || p.got.Header.Get("X-Evil") != "" || p.got.Header.Get("Authorization") != "" || p.got.Header.Get("Click") != "" {

@@ -13,12 +13,14 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// NewOutbox returns the notifications of all fleets, to be sent with senders.
-func NewOutbox(senders delivery.Senders) *delivery.Outbox[Notification, NotificationKey] {
+// NewOutbox returns the notifications of all fleets, to be sent with senders. Attempts are counted in
+// counts, unless it is nil.
+func NewOutbox(senders delivery.Senders, counts *delivery.Counts) *delivery.Outbox[Notification, NotificationKey] {
 	return &delivery.Outbox[Notification, NotificationKey]{
 		Name: "alerts", Items: Notifications,
 		Key:    func(n *Notification) NotificationKey { return n.NotificationKey },
-		Status: func(n *Notification) *delivery.Status { return &n.Status },
+		Status: func(n *Notification) *delivery.Status { return &n.Status }, Counts: counts,
+		Receiver: func(n *Notification) string { return n.FleetID + "#" + n.ChannelID },
 		Due: func(ctx context.Context, t *table.Table, shard int, before time.Time) ([]Notification, error) {
 			due, err := dueNotifications.Page(ctx, t, dueIn{Shard: shard, To: before}, "", 100)
 			return due.Items, err

@@ -41,7 +41,7 @@ func TestDelivery(t *testing.T) {
 		t.Helper()
 		senders, err := delivery.NewSenders(delivery.Options{Private: private})
 		w.Must(err)
-		outbox := alerts.NewOutbox(senders)
+		outbox := alerts.NewOutbox(senders, nil)
 		outbox.Random = func() float64 { return 0.5 }
 		n, err := outbox.Deliver(w.Ctx, w.Table)
 		w.Must(err)
@@ -99,7 +99,7 @@ func TestDeadLetter(t *testing.T) {
 	w.ingest(temp(after(0), "101"))
 	w.Drain()
 	for range 12 {
-		_, err := alerts.NewOutbox(delivery.Senders{}).Deliver(w.Ctx, w.Table)
+		_, err := alerts.NewOutbox(delivery.Senders{}, nil).Deliver(w.Ctx, w.Table)
 		w.Must(err)
 		w.Advance(time.Hour)
 	}
@@ -111,7 +111,7 @@ func TestDeadLetter(t *testing.T) {
 	w.Must(err)
 	_, err = alerts.Snooze(w.Ctx, w.Table, telemetry.AlertKey{DeviceID: "d1", AlertID: n.Alert.AlertID}, "ada", w.Now().Add(time.Hour))
 	w.Must(err)
-	_, err = alerts.NewOutbox(delivery.Senders{}).Deliver(w.Ctx, w.Table)
+	_, err = alerts.NewOutbox(delivery.Senders{}, nil).Deliver(w.Ctx, w.Table)
 	w.Must(err)
 	if n := w.notifications()[0]; n.State != delivery.Skipped {
 		t.Errorf("a snoozed alert's notification is %s", n.State)

@@ -39,7 +39,7 @@ func (c *compiled) begun(w Watch) Watch {
 
 func compile(r telemetry.Rule) (*compiled, error) {
 	c := &compiled{Rule: r}
-	c.levels.Below, c.levels.For, c.levels.KeepFor = r.Below, int64(r.For)*1000, int64(r.KeepFor)*1000
+	c.levels.Cmp, c.levels.Below, c.levels.For, c.levels.KeepFor = (*decimalsum.Decimal).Cmp, r.Below, int64(r.For)*1000, int64(r.KeepFor)*1000
 	if r.NoData {
 		return c, nil
 	}

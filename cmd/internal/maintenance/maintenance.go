@@ -1,6 +1,6 @@
-// Package maintenance runs maintenance: roll-ups, backfills of goals, erasures, purges, reports, the
-// timers of devices and fleets, and repairs of gaps. A server runs it in rounds; a function runs one round
-// per invocation. Several processes may run it on one table.
+// Package maintenance runs maintenance: roll-ups, backfills of goals, erasures, purges, reports, alerts
+// of sites, the timers of devices and fleets, and repairs of gaps. A server runs it in rounds; a function
+// runs one round per invocation. Several processes may run it on one table.
 package maintenance
 
 import (
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/analytics"
+	sitealerts "github.com/onefold/onefold/analytics/alerts"
 	"github.com/onefold/onefold/analytics/digest"
 	"github.com/onefold/onefold/analytics/erasure"
 	"github.com/onefold/onefold/analytics/goals"
@@ -37,6 +38,7 @@ const (
 	sitesEvery   = time.Minute
 	devicesEvery = 30 * time.Second
 	reportsEvery = 30 * time.Second
+	alertsEvery  = 30 * time.Second
 )
 
 // job is a maintenance job.
@@ -59,6 +61,7 @@ func (u *Maintenance) jobs(listening func(now time.Time) time.Time) []job {
 		u.ofSites("erasure", analytics.ListSites, u.erase),
 		u.ofSites("purge of a deleted site", erasure.DeletedSites, u.purge),
 		{"reports", reportsEvery, u.reports},
+		{"alerts of sites", alertsEvery, u.siteAlerts},
 		{"maintenance of devices", devicesEvery, func(ctx context.Context) int { return u.devices(ctx, listening(u.Table.Now())) }},
 		{"repair of gaps", sitesEvery, u.repairGaps},
 	}
@@ -167,6 +170,23 @@ func (u *Maintenance) purge(ctx context.Context, site string) error {
 func (u *Maintenance) reports(ctx context.Context) (failed int) {
 	if _, err := digest.Send(ctx, u.Table); err != nil && ctx.Err() == nil {
 		u.Logger.Error("making reports failed; will retry", "error", err)
+		return 1
+	}
+	return 0
+}
+
+// countingTime is how long alerts of sites wait for events to be counted, until they try again.
+const countingTime = time.Minute
+
+// siteAlerts judges the hours of sites that have ended, once everything that has arrived is counted.
+func (u *Maintenance) siteAlerts(ctx context.Context) (failed int) {
+	counted := func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, countingTime)
+		defer cancel()
+		return u.Folded.Drain(ctx)
+	}
+	if _, err := sitealerts.Evaluate(ctx, u.Table, counted); err != nil && ctx.Err() == nil {
+		u.Logger.Error("evaluating alerts of sites failed; will retry", "error", err)
 		return 1
 	}
 	return 0

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	sitealerts "github.com/onefold/onefold/analytics/alerts"
 	"github.com/onefold/onefold/analytics/digest"
 	"github.com/onefold/onefold/analytics/notify"
 	"github.com/onefold/onefold/server"
@@ -44,14 +45,18 @@ type outbox struct {
 	deliver func(context.Context, *table.Table) (sent int, err error)
 }
 
-// Outboxes returns what sends the messages of all products. It returns an error for invalid flags.
-func (f *Flags) Outboxes() (Outboxes, error) {
+// Outboxes returns what sends the messages of all products, and counts attempts in counts. It returns an
+// error for invalid flags.
+func (f *Flags) Outboxes(counts *Counts) (Outboxes, error) {
 	senders, err := f.Senders()
 	if err != nil {
 		return nil, err
 	}
-	sites := notify.NewOutbox(notify.Options{Senders: senders, BaseURL: f.PublicURL, Renders: notify.Renders{"report": digest.Render}})
-	return Outboxes{{"devices", alerts.NewOutbox(senders).Deliver}, {"sites", sites.Deliver}}, nil
+	sites := notify.NewOutbox(notify.Options{
+		Senders: senders, BaseURL: f.PublicURL, Counts: &counts.sites,
+		Renders: notify.Renders{"report": digest.Render, "alert": sitealerts.Render},
+	})
+	return Outboxes{{"devices", alerts.NewOutbox(senders, &counts.devices).Deliver}, {"sites", sites.Deliver}}, nil
 }
 
 // Deliver sends what is due, and returns how many messages were sent. A product whose messages
@@ -64,10 +69,10 @@ func (o Outboxes) Deliver(ctx context.Context, t *table.Table) (sent int, err er
 	return sent, err
 }
 
-// Notifier returns a service that sends messages until its context ends. It returns an error for
-// invalid flags.
-func (f *Flags) Notifier(t *table.Table, logger *slog.Logger) (func(context.Context) error, error) {
-	all, err := f.Outboxes()
+// Notifier returns a service that sends messages until its context ends, and counts attempts in counts.
+// It returns an error for invalid flags.
+func (f *Flags) Notifier(t *table.Table, counts *Counts, logger *slog.Logger) (func(context.Context) error, error) {
+	all, err := f.Outboxes(counts)
 	if err != nil {
 		return nil, err
 	}

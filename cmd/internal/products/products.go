@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/onefold/onefold/analytics"
+	sitealerts "github.com/onefold/onefold/analytics/alerts"
 	"github.com/onefold/onefold/analytics/annotations"
 	"github.com/onefold/onefold/analytics/digest"
 	"github.com/onefold/onefold/analytics/erasure"
@@ -46,7 +47,7 @@ type Product struct {
 // All lists the products.
 var All = []Product{{
 	Design: analytics.Schema,
-	Others: []table.Part{reconcile.Schema, explore.Schema, erasure.Schema, annotations.Schema, segments.Schema, notify.Schema, digest.Schema, filtered.Days, filtered.ByDay},
+	Others: []table.Part{reconcile.Schema, explore.Schema, erasure.Schema, annotations.Schema, segments.Schema, notify.Schema, digest.Schema, sitealerts.Schema, filtered.Days, filtered.ByDay},
 	Folds: func(t *table.Table, holds delays.Holds) []*fold.Fold {
 		return analytics.Folds(analytics.Config{Retention: analytics.SiteRetention(t), Wait: holds.Visits})
 	},

@@ -38,7 +38,7 @@ const silent = (device, t) => (Math.floor(t / 6e4) % 2880) > 1500 && (Math.floor
 
 const kinds = [
   { kind: 'webhook', label: 'Webhook', fields: [{ name: 'url', label: 'URL', help: 'URL to post signed JSON to.', example: 'https://example.com/alerts', type: 'url', required: true }] },
-  { kind: 'email', label: 'Email', fields: [{ name: 'to', label: 'Recipients', help: 'Email address to notify.', example: 'ops@example.com', type: 'email', many: true, required: true }] },
+  { kind: 'email', label: 'Email', fields: [{ name: 'to', label: 'Recipients', help: 'Email addresses to notify.', example: 'ops@example.com', type: 'email', many: true, required: true }] },
 ]
 
 const made = {}

@@ -2,17 +2,13 @@ package notices
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/notify"
+	"github.com/onefold/onefold/server/internal/channelform"
 	"github.com/onefold/onefold/server/internal/middleware"
-	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/table/delivery"
 )
 
@@ -36,17 +32,7 @@ type SiteChannelForm struct {
 
 // TransformSchema documents the kinds of channels and their settings.
 func (SiteChannelForm) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	s.Properties["kind"].Description = "One of: " + delivery.KindNames() + "."
-	for i := range delivery.Kinds {
-		k := &delivery.Kinds[i]
-		for j := range k.Fields {
-			f := &k.Fields[j]
-			p := s.Properties[f.Name]
-			p.Description = strings.TrimSpace(fmt.Sprintf("%s %s: %s", p.Description, k.Label, f.Help))
-		}
-	}
-	s.Properties["url"].Description += " Callers who may not change the channel see only its host."
-	return s
+	return channelform.Describe(s)
 }
 
 type siteChannelBody struct {
@@ -59,6 +45,10 @@ type siteChannelBody struct {
 func describe(ctx context.Context, c *notify.Channel) siteChannelBody {
 	shown := c.Shown(c.Kind, middleware.CallerOf(ctx).May(middleware.ForWrite, c.SiteID))
 	return siteChannelBody{c.ChannelID, SiteChannelForm{c.Name, c.Kind, shown, c.Off}, c.Unsubscribed}
+}
+
+func describeIn(ctx context.Context) func(*notify.Channel) siteChannelBody {
+	return func(c *notify.Channel) siteChannelBody { return describe(ctx, c) }
 }
 
 type siteChannelsAnswer struct {
@@ -106,26 +96,21 @@ func (s *Service) channelRoutes(api huma.API) {
 }
 
 func (s *Service) channels(ctx context.Context, in *middleware.SitePath) (*siteChannelsAnswer, error) {
-	if _, err := analytics.GetSite(ctx, s.table, in.Site); err != nil {
-		return nil, s.mw.Error(ctx, err)
-	}
-	all, err := notify.ChannelsOfSite.Collect(ctx, s.table, notify.SiteIn{SiteID: in.Site})
+	all, err := listed(ctx, s, in.Site, func(ctx context.Context) ([]notify.Channel, error) {
+		return notify.ChannelsOfSite.Collect(ctx, s.table, notify.SiteIn{SiteID: in.Site})
+	}, describeIn(ctx))
 	if err != nil {
-		return nil, s.mw.Error(ctx, err)
+		return nil, err
 	}
 	answer := new(siteChannelsAnswer)
-	answer.Body.Channels, answer.Body.Kinds = make([]siteChannelBody, len(all)), delivery.Kinds
-	for i := range all {
-		answer.Body.Channels[i] = describe(ctx, &all[i])
-	}
+	answer.Body.Channels, answer.Body.Kinds = all, delivery.Kinds
 	return answer, nil
 }
 
 func (s *Service) putChannel(ctx context.Context, in *putSiteChannelRequest) (*putSiteChannelAnswer, error) {
-	current, err := notify.Channels.Get(ctx, s.table, in.key())
-	exists := err == nil
-	if err != nil && !errors.Is(err, table.ErrNotFound) {
-		return nil, s.mw.Error(ctx, err)
+	current, was, err := before(ctx, s, notify.Channels, in.key(), describeIn(ctx))
+	if err != nil {
+		return nil, err
 	}
 	b := &in.Body
 	c := notify.Channel{ChannelKey: in.key(), Name: b.Name, Target: delivery.Target{Kind: b.Kind, Settings: b.Settings}, Off: b.Off}
@@ -137,11 +122,7 @@ func (s *Service) putChannel(ctx context.Context, in *putSiteChannelRequest) (*p
 	if c, err = notify.PutChannel(ctx, s.table, c); err != nil {
 		return nil, s.mw.Error(ctx, err)
 	}
-	var before any
-	if exists {
-		before = describe(ctx, &current)
-	}
-	s.record(ctx, "channel.put", in.Site, in.Channel, before, describe(ctx, &c))
+	s.record(ctx, "channel.put", in.Site, in.Channel, was, describe(ctx, &c))
 	answer := new(putSiteChannelAnswer)
 	if answer.Body.Channel = describe(ctx, &c); c.Kind == delivery.Webhook && c.Secret != current.Secret {
 		answer.Body.Secret = c.Secret

@@ -2,16 +2,13 @@ package notices
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/digest"
 	"github.com/onefold/onefold/server/internal/middleware"
-	"github.com/onefold/onefold/table"
 )
 
 // ReportPath names a report of a site.
@@ -87,36 +84,28 @@ func (s *Service) reportRoutes(api huma.API) {
 }
 
 func (s *Service) reports(ctx context.Context, in *middleware.SitePath) (*reportsAnswer, error) {
-	if _, err := analytics.GetSite(ctx, s.table, in.Site); err != nil {
-		return nil, s.mw.Error(ctx, err)
-	}
-	all, err := digest.ReportsOfSite.Collect(ctx, s.table, digest.SiteIn{SiteID: in.Site})
+	all, err := listed(ctx, s, in.Site, func(ctx context.Context) ([]digest.Report, error) {
+		return digest.ReportsOfSite.Collect(ctx, s.table, digest.SiteIn{SiteID: in.Site})
+	}, describeReport)
 	if err != nil {
-		return nil, s.mw.Error(ctx, err)
+		return nil, err
 	}
 	answer := new(reportsAnswer)
-	answer.Body.Reports = make([]reportBody, len(all))
-	for i := range all {
-		answer.Body.Reports[i] = describeReport(&all[i])
-	}
+	answer.Body.Reports = all
 	return answer, nil
 }
 
 func (s *Service) putReport(ctx context.Context, in *putReportRequest) (*reportAnswer, error) {
-	current, err := digest.Reports.Get(ctx, s.table, in.key())
-	if err != nil && !errors.Is(err, table.ErrNotFound) {
-		return nil, s.mw.Error(ctx, err)
-	}
-	var before any
-	if err == nil {
-		before = formOf(&current)
+	_, was, err := before(ctx, s, digest.Reports, in.key(), formOf)
+	if err != nil {
+		return nil, err
 	}
 	b := &in.Body
 	r, err := digest.Put(ctx, s.table, digest.Report{Key: in.key(), Name: b.Name, Every: b.Every, Hour: b.Hour, Channels: b.Channels, Off: b.Off})
 	if err != nil {
 		return nil, s.mw.Error(ctx, err)
 	}
-	s.record(ctx, "report.put", in.Site, in.Report, before, formOf(&r))
+	s.record(ctx, "report.put", in.Site, in.Report, was, formOf(&r))
 	return &reportAnswer{describeReport(&r)}, nil
 }
 

@@ -1,5 +1,5 @@
 // Package notices has the routes of what sites tell people: channels, reports that are sent regularly,
-// the messages with their delivery, and the page on which recipients of mail unsubscribe.
+// alerts, the messages with their delivery, and the page on which recipients of mail unsubscribe.
 package notices
 
 import (
@@ -11,6 +11,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/alerts"
 	"github.com/onefold/onefold/analytics/digest"
 	"github.com/onefold/onefold/analytics/notify"
 	"github.com/onefold/onefold/server/accounts"
@@ -63,6 +65,7 @@ var tags = []string{"reports"}
 func (s *Service) Register(api huma.API, mux *http.ServeMux) {
 	s.channelRoutes(api)
 	s.reportRoutes(api)
+	s.alertRoutes(api)
 	s.messageRoutes(api)
 	s.unsubscribeRoutes(mux)
 }
@@ -72,6 +75,34 @@ func (s *Service) record(ctx context.Context, action, site, subject string, befo
 	s.mw.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: action, Site: site, Subject: subject}, before, after)
 }
 
+// listed describes all of something that a site has. Errors: table.ErrNotFound for an unknown site.
+func listed[T, B any](ctx context.Context, s *Service, site string, all func(context.Context) ([]T, error), describe func(*T) B) ([]B, error) {
+	if _, err := analytics.GetSite(ctx, s.table, site); err != nil {
+		return nil, s.mw.Error(ctx, err)
+	}
+	found, err := all(ctx)
+	if err != nil {
+		return nil, s.mw.Error(ctx, err)
+	}
+	described := make([]B, len(found))
+	for i := range found {
+		described[i] = describe(&found[i])
+	}
+	return described, nil
+}
+
+// before describes an item for the audit log as it was before a change: nil if it did not exist.
+func before[T, K, B any](ctx context.Context, s *Service, e *table.Entity[T, K], k K, describe func(*T) B) (current T, was any, err error) {
+	current, err = e.Get(ctx, s.table, k)
+	switch {
+	case err == nil:
+		return current, describe(&current), nil
+	case errors.Is(err, table.ErrNotFound):
+		return current, nil, nil
+	}
+	return current, nil, s.mw.Error(ctx, err)
+}
+
 // Problem maps an error to a response that says what to do. It returns nil for others.
 func Problem(err error) error {
 	switch {
@@ -79,6 +110,8 @@ func Problem(err error) error {
 		return middleware.Problem(http.StatusUnprocessableEntity, "bad_channel", middleware.Detail(err))
 	case errors.Is(err, digest.ErrReport):
 		return middleware.Problem(http.StatusUnprocessableEntity, "bad_report", middleware.Detail(err))
+	case errors.Is(err, alerts.ErrRule):
+		return middleware.Problem(http.StatusUnprocessableEntity, "bad_rule", middleware.Detail(err))
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func oracle(l *episode.Levels, points []episode.Point) (all []episode.Episode) {
 
 func TestMachineMatchesDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := episode.Levels{
+		l := episode.Levels{Cmp: (*decimalsum.Decimal).Cmp,
 			Below: rapid.Bool().Draw(t, "below"), Raise: decimalsum.Of(10), Clear: decimalsum.Of(8),
 			For: rapid.Int64Range(0, 5).Draw(t, "for"), KeepFor: rapid.Int64Range(0, 5).Draw(t, "keep"),
 		}
@@ -109,7 +109,7 @@ func show(e episode.Episode) string {
 
 func TestMachineTemperature(t *testing.T) {
 	points := machineTemperature(t)
-	l := episode.Levels{Raise: decimalsum.Of(100), Clear: decimalsum.Of(97), For: 15 * 60_000, KeepFor: 30 * 60_000}
+	l := episode.Levels{Cmp: (*decimalsum.Decimal).Cmp, Raise: decimalsum.Of(100), Clear: decimalsum.Of(97), For: 15 * 60_000, KeepFor: 30 * 60_000}
 	got, m := episodes(&l, points)
 	breaching := 0
 	for i := range points {

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"github.com/onefold/onefold/cmd/internal/maintenance"
+	"github.com/onefold/onefold/cmd/internal/outbox"
 	"github.com/onefold/onefold/cmd/onefold-lambda/internal/emf"
 	"github.com/onefold/onefold/fold"
 )
@@ -17,7 +18,7 @@ const scheduleReserve = 5 * time.Second
 
 // newSchedule returns a function that runs one round of maintenance, as far as time allows.
 func newSchedule(b *base, s *settings) (lambda.Handler, error) {
-	outboxes, err := s.Telling.Outboxes()
+	outboxes, err := s.Telling.Outboxes(new(outbox.Counts))
 	if err != nil {
 		return nil, err
 	}

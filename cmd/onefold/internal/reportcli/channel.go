@@ -1,18 +1,15 @@
-// Package reportcli has the commands for what sites tell people: channels, and reports that are sent
-// regularly.
+// Package reportcli has the commands for what sites tell people: channels, alerts, and reports that are
+// sent regularly.
 package reportcli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/alecthomas/kong"
 
-	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/notify"
 	"github.com/onefold/onefold/cmd/internal/outbox"
 	"github.com/onefold/onefold/cmd/internal/terminal"
@@ -24,7 +21,7 @@ import (
 
 // Channels are the commands for the channels of sites.
 type Channels struct {
-	Add    channelAdd    `cmd:"" help:"Create a channel that reports of a site are sent to."`
+	Add    channelAdd    `cmd:"" help:"Create a channel that reports and alerts of a site are sent to."`
 	List   channelList   `cmd:"" help:"List the channels of a site."`
 	Delete channelDelete `cmd:"" help:"Delete a channel."`
 	Test   channelTest   `cmd:"" help:"Send a test message through a channel."`
@@ -67,8 +64,8 @@ func (c *channelAdd) Run(ctx context.Context, env *cmdenv.Env) error {
 	one := notify.Channel{ChannelKey: notify.ChannelKey{SiteID: c.Site, ChannelID: c.ID}, Name: c.Name}
 	one.Kind, one.Settings = channelflags.Read(c.Kinds)
 	return env.Open(ctx, func(s *cmdenv.Store) error {
-		if _, err := notify.Channels.Get(ctx, s.Table, one.ChannelKey); err == nil {
-			return fmt.Errorf("channel_exists: channel %q already exists; `onefold site channel list %s` shows it", c.ID, c.Site)
+		if err := unused(ctx, s, channelNoun, notify.Channels, one.ChannelKey, c.Site, c.ID); err != nil {
+			return err
 		}
 		made, err := notify.PutChannel(ctx, s.Table, one)
 		if err != nil {
@@ -94,36 +91,21 @@ type channelList struct {
 
 // Run lists the channels.
 func (c *channelList) Run(ctx context.Context, env *cmdenv.Env) error {
-	return env.Open(ctx, func(s *cmdenv.Store) error {
-		if _, err := analytics.GetSite(ctx, s.Table, c.Site); err != nil {
-			return cmdenv.SiteError(c.Site, err)
-		}
-		all, err := notify.ChannelsOfSite.Collect(ctx, s.Table, notify.SiteIn{SiteID: c.Site})
-		if err != nil {
-			return err
-		}
-		if env.JSON {
-			out := make([]channelOutput, len(all))
-			for i := range all {
-				out[i] = outputOf(&all[i])
-			}
-			return terminal.JSON(env.Out, out)
-		}
-		if len(all) == 0 {
-			_, err := fmt.Fprintf(env.Out, "No channels yet. Create one with: onefold site channel add %s --email you@example.com\n", c.Site)
-			return err
-		}
-		w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
-		fmt.Fprintln(w, "CHANNEL\tKIND\tTO\tUNSUBSCRIBED\tNAME")
-		for i := range all {
-			one, to := &all[i], all[i].Where(all[i].Kind)
+	l := listing[notify.Channel, channelOutput]{
+		site: c.Site, output: outputOf, header: "CHANNEL\tKIND\tTO\tUNSUBSCRIBED\tNAME",
+		all: func(ctx context.Context, t *table.Table) ([]notify.Channel, error) {
+			return notify.ChannelsOfSite.Collect(ctx, t, notify.SiteIn{SiteID: c.Site})
+		},
+		empty: fmt.Sprintf("No channels yet. Create one with: onefold site channel add %s --email you@example.com", c.Site),
+		row: func(one *notify.Channel) string {
+			to := one.Where(one.Kind)
 			if one.Off {
 				to += " (off)"
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", one.ChannelID, one.Kind, terminal.Printable(to), terminal.Printable(strings.Join(one.Unsubscribed, ", ")), terminal.Printable(one.Name))
-		}
-		return w.Flush()
-	})
+			return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", one.ChannelID, one.Kind, terminal.Printable(to), terminal.Printable(strings.Join(one.Unsubscribed, ", ")), terminal.Printable(one.Name))
+		},
+	}
+	return l.run(ctx, env)
 }
 
 // oneChannel names a channel of a site.
@@ -136,23 +118,12 @@ func (c *oneChannel) key() notify.ChannelKey {
 	return notify.ChannelKey{SiteID: c.Site, ChannelID: c.ID}
 }
 
-// explain adds advice to an error about a channel.
-func (c *oneChannel) explain(err error) error {
-	if errors.Is(err, table.ErrNotFound) || errors.Is(err, table.ErrKeyValue) {
-		return fmt.Errorf("no_such_channel: there is no channel %q; `onefold site channel list %s` lists all channels", c.ID, c.Site)
-	}
-	return err
-}
-
 type channelDelete struct{ oneChannel }
 
 // Run deletes the channel.
 func (c *channelDelete) Run(ctx context.Context, env *cmdenv.Env) error {
-	return env.Open(ctx, func(s *cmdenv.Store) error {
-		if _, err := notify.DeleteChannel(ctx, s.Table, c.key()); err != nil {
-			return c.explain(err)
-		}
-		_, err := fmt.Fprintf(env.Out, "Deleted channel %s.\n", c.ID)
+	return channelNoun.remove(ctx, env, c.Site, c.ID, func(t *table.Table) error {
+		_, err := notify.DeleteChannel(ctx, t, c.key())
 		return err
 	})
 }
@@ -171,7 +142,7 @@ func (c *channelTest) Run(ctx context.Context, env *cmdenv.Env) error {
 	return env.Open(ctx, func(s *cmdenv.Store) error {
 		one, err := notify.Channels.Get(ctx, s.Table, c.key())
 		if err != nil {
-			return c.explain(err)
+			return channelNoun.missing(c.Site, c.ID, err)
 		}
 		id, err := notify.Test(ctx, senders, &one, s.Table.Now())
 		if err != nil {

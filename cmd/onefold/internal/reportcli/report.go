@@ -3,13 +3,10 @@ package reportcli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
-	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/digest"
 	"github.com/onefold/onefold/cmd/internal/terminal"
 	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
@@ -58,8 +55,8 @@ type reportAdd struct {
 func (c *reportAdd) Run(ctx context.Context, env *cmdenv.Env) error {
 	return env.Open(ctx, func(s *cmdenv.Store) error {
 		key := digest.Key{SiteID: c.Site, ReportID: c.ID}
-		if _, err := digest.Reports.Get(ctx, s.Table, key); err == nil {
-			return fmt.Errorf("report_exists: report %q already exists; `onefold site report list %s` shows it", c.ID, c.Site)
+		if err := unused(ctx, s, reportNoun, digest.Reports, key, c.Site, c.ID); err != nil {
+			return err
 		}
 		r, err := digest.Put(ctx, s.Table, digest.Report{Key: key, Name: c.Name, Every: digest.Every(c.Every), Hour: c.Hour, Channels: c.Channel})
 		if err != nil {
@@ -79,36 +76,21 @@ type reportList struct {
 
 // Run lists the reports.
 func (c *reportList) Run(ctx context.Context, env *cmdenv.Env) error {
-	return env.Open(ctx, func(s *cmdenv.Store) error {
-		if _, err := analytics.GetSite(ctx, s.Table, c.Site); err != nil {
-			return cmdenv.SiteError(c.Site, err)
-		}
-		all, err := digest.ReportsOfSite.Collect(ctx, s.Table, digest.SiteIn{SiteID: c.Site})
-		if err != nil {
-			return err
-		}
-		if env.JSON {
-			out := make([]reportOutput, len(all))
-			for i := range all {
-				out[i] = reportOutputOf(&all[i])
-			}
-			return terminal.JSON(env.Out, out)
-		}
-		if len(all) == 0 {
-			_, err := fmt.Fprintf(env.Out, "No reports yet. Create one with: onefold site report add %s --every weekly\n", c.Site)
-			return err
-		}
-		w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
-		fmt.Fprintln(w, "REPORT\tEVERY\tHOUR\tNEXT\tCHANNELS\tNAME")
-		for i := range all {
-			r, next := &all[i], all[i].Next.Format(time.RFC3339)
+	l := listing[digest.Report, reportOutput]{
+		site: c.Site, output: reportOutputOf, header: "REPORT\tEVERY\tHOUR\tNEXT\tCHANNELS\tNAME",
+		all: func(ctx context.Context, t *table.Table) ([]digest.Report, error) {
+			return digest.ReportsOfSite.Collect(ctx, t, digest.SiteIn{SiteID: c.Site})
+		},
+		empty: fmt.Sprintf("No reports yet. Create one with: onefold site report add %s --every weekly", c.Site),
+		row: func(r *digest.Report) string {
+			next := r.Next.Format(time.RFC3339)
 			if r.Off {
 				next = "off"
 			}
-			fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\n", r.ReportID, r.Every, r.Hour, next, cmp.Or(strings.Join(r.Channels, ", "), "all"), terminal.Printable(r.Name))
-		}
-		return w.Flush()
-	})
+			return fmt.Sprintf("%s\t%s\t%d\t%s\t%s\t%s", r.ReportID, r.Every, r.Hour, next, cmp.Or(strings.Join(r.Channels, ", "), "all"), terminal.Printable(r.Name))
+		},
+	}
+	return l.run(ctx, env)
 }
 
 // oneReport names a report of a site.
@@ -119,23 +101,12 @@ type oneReport struct {
 
 func (c *oneReport) key() digest.Key { return digest.Key{SiteID: c.Site, ReportID: c.ID} }
 
-// explain adds advice to an error about a report.
-func (c *oneReport) explain(err error) error {
-	if errors.Is(err, table.ErrNotFound) || errors.Is(err, table.ErrKeyValue) {
-		return fmt.Errorf("no_such_report: there is no report %q; `onefold site report list %s` lists all reports", c.ID, c.Site)
-	}
-	return err
-}
-
 type reportDelete struct{ oneReport }
 
 // Run deletes the report.
 func (c *reportDelete) Run(ctx context.Context, env *cmdenv.Env) error {
-	return env.Open(ctx, func(s *cmdenv.Store) error {
-		if _, err := digest.Delete(ctx, s.Table, c.key()); err != nil {
-			return c.explain(err)
-		}
-		_, err := fmt.Fprintf(env.Out, "Deleted report %s.\n", c.ID)
+	return reportNoun.remove(ctx, env, c.Site, c.ID, func(t *table.Table) error {
+		_, err := digest.Delete(ctx, t, c.key())
 		return err
 	})
 }
@@ -147,7 +118,7 @@ func (c *reportSend) Run(ctx context.Context, env *cmdenv.Env) error {
 	return env.Open(ctx, func(s *cmdenv.Store) error {
 		n, err := digest.SendNow(ctx, s.Table, c.key())
 		if err != nil {
-			return c.explain(err)
+			return reportNoun.missing(c.Site, c.ID, err)
 		}
 		if n == 0 {
 			return fmt.Errorf("no_channel: the report has no channel to go to; create one with `onefold site channel add %s`", c.Site)

@@ -16,9 +16,10 @@ import (
 )
 
 // serveMetrics serves Prometheus metrics and health checks until ctx ends.
-func serveMetrics(ctx context.Context, l net.Listener, crew *Process, watch *Watch, version string) error {
+func serveMetrics(ctx context.Context, l net.Listener, crew *Process, version string, own ...prometheus.Collector) error {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(server.FoldCollector(crew.Worker, crew.Table.Now), watch, server.BuildInfo(version),
+	registry.MustRegister(own...)
+	registry.MustRegister(server.FoldCollector(crew.Worker, crew.Table.Now), server.BuildInfo(version),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Timeout: scrape.AnswerTimeout}))

@@ -100,7 +100,8 @@ func (c *Run) Validate() error {
 // Run folds until it is interrupted.
 func (c *Run) Run(ctx context.Context, env *Env) error {
 	return env.Open(ctx, Tuning{Delays: c.Delays, Memory: c.Memory, LeaseFor: c.LeaseFor, Owner: c.Name, Addr: c.Metrics}, func(crew *Process) error {
-		tell, err := c.Notifier(crew.Table, crew.Logger)
+		var sent outbox.Counts
+		tell, err := c.Notifier(crew.Table, &sent, crew.Logger)
 		if err != nil {
 			return err
 		}
@@ -115,7 +116,7 @@ func (c *Run) Run(ctx context.Context, env *Env) error {
 				return err
 			}
 			fmt.Fprintf(env.Err, "metrics: http://%s/metrics\n", listener.Addr())
-			services = append(services, func(ctx context.Context) error { return serveMetrics(ctx, listener, crew, watch, env.Version) })
+			services = append(services, func(ctx context.Context) error { return serveMetrics(ctx, listener, crew, env.Version, watch, &sent) })
 		}
 		fmt.Fprintf(env.Err, "folding the changes of %s as worker %s\n", crew.Table.Name(), crew.Worker.Owner())
 		return Together(ctx, services)

@@ -90,7 +90,12 @@ browser: server/e2e/node_modules/.package-lock.json ## install what drives a bro
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update -q && apt-get install -qy --no-install-recommends chromium; \
 	  else echo "chromium is missing: install it to run the tests in a browser, which are skipped" >&2; fi
 
-typescript: server/clients/typescript/node_modules/.package-lock.json ## install what checks and tests the TypeScript client
+typescript: server/clients/typescript/node_modules/.package-lock.json server/clients/tracker/node_modules/.package-lock.json ## install what checks and tests the npm packages
+
+server/clients/tracker/node_modules/.package-lock.json: server/clients/tracker/package-lock.json
+	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20.3 or newer, with npm; it tests the npm package of the tracker" >&2; exit 1; }
+	npm ci --prefix server/clients/tracker --no-audit --no-fund
+	@touch $@
 
 server/clients/typescript/node_modules/.package-lock.json: server/clients/typescript/package-lock.json
 	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20.3 or newer, with npm; it tests the TypeScript client" >&2; exit 1; }

@@ -36,6 +36,21 @@ type measuredSite struct {
 
 func newMeasuredSite(t *testing.T, want int) *measuredSite {
 	t.Helper()
+	v := newFront(t, want)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /", v.page)
+	mux.HandleFunc("GET /files/report.pdf", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	mux.HandleFunc("GET /elsewhere", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `<a id="back" href="%s/?utm_source=letter&utm_medium=email">Read on</a>`, v.pages.URL)
+	})
+	mux.HandleFunc("POST /lossy/event", v.lossy)
+	v.serve(mux)
+	return v
+}
+
+// newFront is a measured site whose pages are not served yet.
+func newFront(t *testing.T, want int) *measuredSite {
+	t.Helper()
 	v := &measuredSite{Server: servertest.New(t, nil), arrived: make(chan struct{}, 1), lost: map[string]bool{}, want: want}
 	target, err := url.Parse(v.URL)
 	servertest.Must(t, err)
@@ -45,17 +60,14 @@ func newMeasuredSite(t *testing.T, want int) *measuredSite {
 		v.tell()
 	}))
 	t.Cleanup(v.front.Close)
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /", v.page)
-	mux.HandleFunc("GET /files/report.pdf", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
-	mux.HandleFunc("GET /elsewhere", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, `<a id="back" href="%s/?utm_source=letter&utm_medium=email">Read on</a>`, v.pages.URL)
-	})
-	mux.HandleFunc("POST /lossy/event", v.lossy)
+	return v
+}
+
+// serve serves the site's pages.
+func (v *measuredSite) serve(mux *http.ServeMux) {
 	mux.HandleFunc("GET /settled", v.settled)
 	v.pages = httptest.NewServer(mux)
-	t.Cleanup(v.pages.Close)
-	return v
+	v.Cleanup(v.pages.Close)
 }
 
 func (v *measuredSite) tell() {
@@ -201,20 +213,27 @@ func TestTheTrackerInABrowser(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
+	events := v.wantStored(wantEvents)
+	for i := range events {
+		v.checkDetails(&events[i])
+	}
+	v.checkVitals()
+}
+
+// wantStored returns the stored events, and fails if they are others than wanted.
+func (v *measuredSite) wantStored(lines []string) []analytics.Event {
+	v.Helper()
 	var got []string
 	events := v.Stored()
 	for i := range events {
 		got = append(got, v.line(&events[i]))
 	}
-	want := slices.Sorted(slices.Values(wantEvents))
+	want := slices.Sorted(slices.Values(lines))
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
-		t.Errorf("events\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		v.Errorf("events\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	for i := range events {
-		v.checkDetails(&events[i])
-	}
-	v.checkVitals()
+	return events
 }
 
 // checkVitals checks the statistics of what the browser measured.

@@ -114,6 +114,9 @@ func (v *measuredSite) page(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/twice" {
 		tag += tag
 	}
+	if r.URL.Path == "/inserted" { // as docs/guides/tracker-recipes.md does for Google Tag Manager
+		tag = fmt.Sprintf(`<script>var script = document.createElement('script'); script.async = true; script.dataset.site = 'blog'; script.src = '%s/js/onefold.js'; document.head.appendChild(script)</script>`, v.front.URL)
+	}
 	elsewhere := strings.Replace(v.pages.URL, "127.0.0.1", "localhost", 1)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	fmt.Fprintf(w, `<!doctype html><html lang="en"><title>%s</title><link rel="icon" href="data:,">%s%s<body>%s`,
@@ -180,7 +183,7 @@ var wantEvents = []string{
 	"view /calls by user-7", "early /calls by user-7 a=1", "purchase /calls by user-7 for 12.5 plan=pro seats=3 trial=false", "seen /calls by 7", "engagement /calls",
 	"view /missing", "404 /missing", "engagement /missing",
 	"view /lossy", "once /lossy", "engagement /lossy",
-	"view /twice", "engagement /twice", "view /slow", "engagement /slow",
+	"view /twice", "engagement /twice", "view /inserted", "engagement /inserted", "view /slow", "engagement /slow",
 	"view /vitals", "vitals /vitals", "engagement /vitals",
 	"view /own", "engagement /own", "view /clock", "engagement /clock", "view /long", "engagement /long",
 }

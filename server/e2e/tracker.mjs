@@ -77,6 +77,11 @@ const steps = {
     await page.goto(pages + '/twice')
     await page.goto('about:blank')
   },
+  async inserted(page) {
+    await page.goto(pages + '/inserted')
+    await read(page)
+    await page.goto('about:blank')
+  },
   async slow(page) {
     await page.goto(pages + '/slow')
     await read(page)

@@ -29,7 +29,7 @@ GARBAGE = GOGC=400
 WAITING = -p 4 -parallel 4
 
 .DEFAULT_GOAL := build
-.PHONY: build build-duckdb bench-tools lambda dist notices docs pictures web test test-fast prose proofread lint browser typescript mosquitto postgres dynalite openid servicespec check race fuzz simulate oracle nets test-busy soak ledger endurance chaos bench demo clean
+.PHONY: build build-duckdb bench-tools lambda dist notices docs pictures web test test-fast prose proofread lint browser typescript mosquitto postgres webservers dynalite openid servicespec check race fuzz simulate oracle nets test-busy soak ledger endurance chaos bench demo clean
 
 build: web ## build bin/onefold, static and stripped
 	$(GO) build -ldflags "-s -w -X main.version=$(VERSION)" -o bin/onefold ./cmd/onefold
@@ -81,7 +81,7 @@ server/dashboard/node_modules/.package-lock.json: server/dashboard/package-lock.
 server/dashboard/dist/web/index.html: server/dashboard/node_modules/.package-lock.json server/dashboard/index.html server/dashboard/vite.config.ts $(wildcard server/dashboard/src/* server/dashboard/src/*/*)
 	npm run --prefix server/dashboard build
 
-test: web lint proofread dynalite openid servicespec browser typescript mosquitto postgres ## everything that CI runs: lint, then every test
+test: web lint proofread dynalite openid servicespec browser typescript mosquitto postgres webservers ## everything that CI runs: lint, then every test
 	$(GARBAGE) ONEFOLD_TEST_DYNALITE=1 ONEFOLD_TEST_OPENID=1 ONEFOLD_TEST_SERVICESPEC=1 $(GO) test $(LEAN) $(WAITING) -timeout 60m $(LONGEST) $(PACKAGES)
 	CGO_ENABLED=1 $(GO) test $(LEAN) -tags duckdb ./warehouse/duck ./cmd/onefold/internal/querycli
 
@@ -93,7 +93,12 @@ browser: server/e2e/node_modules/.package-lock.json ## install what drives a bro
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update -q && apt-get install -qy --no-install-recommends chromium; \
 	  else echo "chromium is missing: install it to run the tests in a browser, which are skipped" >&2; fi
 
-typescript: server/clients/typescript/node_modules/.package-lock.json ## install what checks and tests the TypeScript client
+typescript: server/clients/typescript/node_modules/.package-lock.json server/clients/tracker/node_modules/.package-lock.json ## install what checks and tests the npm packages
+
+server/clients/tracker/node_modules/.package-lock.json: server/clients/tracker/package-lock.json
+	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20.3 or newer, with npm; it tests the npm package of the tracker" >&2; exit 1; }
+	npm ci --prefix server/clients/tracker --no-audit --no-fund
+	@touch $@
 
 server/clients/typescript/node_modules/.package-lock.json: server/clients/typescript/package-lock.json
 	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20.3 or newer, with npm; it tests the TypeScript client" >&2; exit 1; }
@@ -109,6 +114,11 @@ postgres: ## install a PostgreSQL server that tests start, where that is allowed
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || \
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q && apt-get install -qy --no-install-recommends postgresql; } || \
 	  echo "initdb is missing: install Debian's package postgresql to run the tests on PostgreSQL, which are skipped" >&2
+
+webservers: ## install nginx, Caddy and PHP, with which tests run examples, where that is allowed
+	@command -v nginx caddy php >/dev/null && [ $$(command -v nginx caddy php | wc -l) = 3 ] || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q && apt-get install -qy --no-install-recommends nginx-light caddy php-cli; } || \
+	  echo "nginx, caddy or php is missing: install Debian's packages nginx-light, caddy and php-cli to run the tests of proxies and of the WordPress plugin, which are skipped" >&2
 
 server/e2e/node_modules/.package-lock.json: server/e2e/package-lock.json
 	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20 or newer, with npm; it drives the browser" >&2; exit 1; }
@@ -136,7 +146,7 @@ blueprint/infra/servicespec/node_modules/.package-lock.json: blueprint/infra/ser
 	npm ci --prefix blueprint/infra/servicespec --no-audit --no-fund
 	@touch $@
 
-test-busy: web dynalite openid servicespec browser typescript mosquitto postgres ## every test RUNS (10) times in a row while other programs keep all processors busy
+test-busy: web dynalite openid servicespec browser typescript mosquitto postgres webservers ## every test RUNS (10) times in a row while other programs keep all processors busy
 	@set -e; busy=; trap 'kill $$busy 2>/dev/null || true' EXIT; trap 'exit 130' INT TERM; \
 	for n in $$(seq $$(getconf _NPROCESSORS_ONLN)); do (while :; do :; done) & busy="$$busy $$!"; done; \
 	$(GARBAGE) ONEFOLD_TEST_DYNALITE=1 ONEFOLD_TEST_OPENID=1 ONEFOLD_TEST_SERVICESPEC=1 $(GO) test $(LEAN) $(WAITING) -count=$(RUNS) -failfast -timeout 0 $(LONGEST) $(PACKAGES)

@@ -36,6 +36,21 @@ type measuredSite struct {
 
 func newMeasuredSite(t *testing.T, want int) *measuredSite {
 	t.Helper()
+	v := newFront(t, want)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /", v.page)
+	mux.HandleFunc("GET /files/report.pdf", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	mux.HandleFunc("GET /elsewhere", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `<a id="back" href="%s/?utm_source=letter&utm_medium=email">Read on</a>`, v.pages.URL)
+	})
+	mux.HandleFunc("POST /lossy/event", v.lossy)
+	v.serve(mux)
+	return v
+}
+
+// newFront is a measured site whose pages are not served yet.
+func newFront(t *testing.T, want int) *measuredSite {
+	t.Helper()
 	v := &measuredSite{Server: servertest.New(t, nil), arrived: make(chan struct{}, 1), lost: map[string]bool{}, want: want}
 	target, err := url.Parse(v.URL)
 	servertest.Must(t, err)
@@ -45,17 +60,14 @@ func newMeasuredSite(t *testing.T, want int) *measuredSite {
 		v.tell()
 	}))
 	t.Cleanup(v.front.Close)
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /", v.page)
-	mux.HandleFunc("GET /files/report.pdf", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
-	mux.HandleFunc("GET /elsewhere", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, `<a id="back" href="%s/?utm_source=letter&utm_medium=email">Read on</a>`, v.pages.URL)
-	})
-	mux.HandleFunc("POST /lossy/event", v.lossy)
+	return v
+}
+
+// serve serves the site's pages.
+func (v *measuredSite) serve(mux *http.ServeMux) {
 	mux.HandleFunc("GET /settled", v.settled)
 	v.pages = httptest.NewServer(mux)
-	t.Cleanup(v.pages.Close)
-	return v
+	v.Cleanup(v.pages.Close)
 }
 
 func (v *measuredSite) tell() {
@@ -101,6 +113,9 @@ func (v *measuredSite) page(w http.ResponseWriter, r *http.Request) {
 	tag := fmt.Sprintf(`<script async src="%s/js/onefold.js" data-site="blog" %s></script>`, v.front.URL, tags[r.URL.Path])
 	if r.URL.Path == "/twice" {
 		tag += tag
+	}
+	if r.URL.Path == "/inserted" { // as docs/guides/tracker-recipes.md does for Google Tag Manager
+		tag = fmt.Sprintf(`<script>var script = document.createElement('script'); script.async = true; script.dataset.site = 'blog'; script.src = '%s/js/onefold.js'; document.head.appendChild(script)</script>`, v.front.URL)
 	}
 	elsewhere := strings.Replace(v.pages.URL, "127.0.0.1", "localhost", 1)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -168,7 +183,7 @@ var wantEvents = []string{
 	"view /calls by user-7", "early /calls by user-7 a=1", "purchase /calls by user-7 for 12.5 plan=pro seats=3 trial=false", "seen /calls by 7", "engagement /calls",
 	"view /missing", "404 /missing", "engagement /missing",
 	"view /lossy", "once /lossy", "engagement /lossy",
-	"view /twice", "engagement /twice", "view /slow", "engagement /slow",
+	"view /twice", "engagement /twice", "view /inserted", "engagement /inserted", "view /slow", "engagement /slow",
 	"view /vitals", "vitals /vitals", "engagement /vitals",
 	"view /own", "engagement /own", "view /clock", "engagement /clock", "view /long", "engagement /long",
 }
@@ -201,20 +216,27 @@ func TestTheTrackerInABrowser(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
+	events := v.wantStored(wantEvents)
+	for i := range events {
+		v.checkDetails(&events[i])
+	}
+	v.checkVitals()
+}
+
+// wantStored returns the stored events, and fails if they are others than wanted.
+func (v *measuredSite) wantStored(lines []string) []analytics.Event {
+	v.Helper()
 	var got []string
 	events := v.Stored()
 	for i := range events {
 		got = append(got, v.line(&events[i]))
 	}
-	want := slices.Sorted(slices.Values(wantEvents))
+	want := slices.Sorted(slices.Values(lines))
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
-		t.Errorf("events\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		v.Errorf("events\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	for i := range events {
-		v.checkDetails(&events[i])
-	}
-	v.checkVitals()
+	return events
 }
 
 // checkVitals checks the statistics of what the browser measured.

@@ -37,6 +37,16 @@ export async function shows(element, pattern) {
   }
 }
 
+// read waits until the tracker has seen the page in the foreground for a moment, so that leaving it
+// reports engagement.
+export const read = page => page.evaluate(async moment => {
+  const seen = () => window.onefold?.v && !document.hidden && document.hasFocus()
+  for (let since = performance.now(); performance.now() - since < moment;) {
+    await new Promise(requestAnimationFrame)
+    if (!seen()) since = performance.now()
+  }
+}, 150)
+
 // withBrowser runs steps in a fresh browser context.
 export async function withBrowser(options, steps) {
   const directory = await mkdtemp(path(tmpdir(), 'onefold-chromium-'))

@@ -1,18 +1,8 @@
 // One visitor's way through the pages of tracker_browser_test.go. The test counts what arrives.
 //   node tracker.mjs PAGES
-import { until, withBrowser } from './chromium.mjs'
+import { read, until, withBrowser } from './chromium.mjs'
 
 const pages = process.argv[2]
-
-// read waits until the tracker has seen the page in the foreground for a moment, so that leaving it
-// reports engagement.
-const read = page => page.evaluate(async moment => {
-  const seen = () => window.onefold?.v && !document.hidden && document.hasFocus()
-  for (let since = performance.now(); performance.now() - since < moment;) {
-    await new Promise(requestAnimationFrame)
-    if (!seen()) since = performance.now()
-  }
-}, 150)
 
 const steps = {
   // Pages loaded one after the other, links that lead away, and the end.
@@ -85,6 +75,11 @@ const steps = {
   },
   async twice(page) {
     await page.goto(pages + '/twice')
+    await page.goto('about:blank')
+  },
+  async inserted(page) {
+    await page.goto(pages + '/inserted')
+    await read(page)
     await page.goto('about:blank')
   },
   async slow(page) {

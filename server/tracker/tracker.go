@@ -1,15 +1,17 @@
 // Package tracker embeds and serves the scripts that run in the pages of measured sites. `make web`
-// builds them (see package.json). The sources are plain scripts as well, so a binary that was built
-// without Node.js serves those.
+// builds them (see package.json). A binary that was built without Node.js serves the sources, of
+// which core.js is a module for the sake of the npm package in server/clients/tracker.
 package tracker
 
 import (
+	"bytes"
 	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
 	"path"
+	"slices"
 
 	"github.com/onefold/onefold/server/internal/webfile"
 )
@@ -36,7 +38,7 @@ func Load(name string) (*Script, error) {
 	text, err := files.ReadFile(path.Join("dist", name))
 	built := !errors.Is(err, fs.ErrNotExist)
 	if !built {
-		text, err = files.ReadFile(path.Join("src", name))
+		text, err = source(name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("tracker: load %s: %w", name, err)
@@ -46,6 +48,24 @@ func Load(name string) (*Script, error) {
 		return nil, fmt.Errorf("tracker: load %s: %w", name, err)
 	}
 	return &Script{Built: built, file: file}, nil
+}
+
+// source returns a script that was not built.
+func source(name string) ([]byte, error) {
+	text, err := files.ReadFile(path.Join("src", name))
+	if err != nil || name != Main {
+		return text, err
+	}
+	core, err := files.ReadFile("src/core.js")
+	return joined(core, text), err
+}
+
+// joined makes a plain script of the core and the main script: the core without its export, and the
+// main script without the line that imports it.
+func joined(core, main []byte) []byte {
+	core = bytes.Replace(core, []byte("\nexport const "), []byte("\nconst "), 1)
+	_, main, _ = bytes.Cut(main, []byte("\n"))
+	return slices.Concat([]byte("(() => {\n"), core, main, []byte("})()\n"))
 }
 
 // ServeHTTP serves the script, to pages of any origin. Browsers cache it for an hour and then

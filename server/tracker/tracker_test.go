@@ -1,10 +1,13 @@
 package tracker
 
 import (
+	"bytes"
 	"compress/gzip"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
+	"regexp"
 	"testing"
 )
 
@@ -61,6 +64,28 @@ func TestAScriptIsServed(t *testing.T) {
 	}
 	if _, err := Load("../tracker.go"); err == nil {
 		t.Error("another file was loaded")
+	}
+}
+
+// The sources are served when the scripts were not built, so they are plain scripts.
+func TestTheSourceIsAPlainScript(t *testing.T) {
+	for _, name := range []string{Main, Vitals} {
+		text, err := source(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := regexp.MustCompile(`(?m)^(import|export) .*`).Find(text); found != nil {
+			t.Errorf("%s has %q", name, found)
+		}
+		node, err := exec.LookPath("node")
+		if err != nil {
+			t.Skip("Node.js is missing: install version 20 or newer")
+		}
+		parse := exec.CommandContext(t.Context(), node, "-e", "new vm.Script(fs.readFileSync(0, 'utf8'))")
+		parse.Stdin = bytes.NewReader(text)
+		if out, err := parse.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
 	}
 }
 

@@ -149,7 +149,7 @@ func (s *Service) people(ctx context.Context, site string, from *Sender, events 
 		}
 		e, sender := &events[i], from
 		if e.Visitor != nil {
-			told = Sender{UserAgent: e.Visitor.UserAgent, address: e.Visitor.Address}
+			told = Sender{UserAgent: e.Visitor.UserAgent, address: e.Visitor.Address, dnt: from.dnt, gpc: from.gpc}
 			sender = &told
 		}
 		agent := s.agents.Parse(sender.UserAgent)

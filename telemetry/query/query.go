@@ -242,4 +242,3 @@ func (r *run) result() []Row {
 	}
 	return rows
 }
-

@@ -293,9 +293,6 @@ func (d *device) continued(p *part, s span, series counterseries.Run, c *carry) 
 			return
 		}
 		p.change, p.changed = previous.Then(series).Increase, true
-		if d.in.Function == Rate {
-			p.change, p.changed = decimalsum.Mean(p.change.Times(decimalsum.Of(1000)), max(ms, 1)), ms > 0
-		}
 	case Derivative:
 		from := p.numbers.First
 		if c.known {

@@ -69,14 +69,17 @@ func (c *cell) add(p *part) {
 	}
 }
 
-// rows appends the rows of the cell.
-func (c *cell) rows(to []Row, row Row, f Function) []Row {
+// rows appends the rows of the cell. ms is the length of the step until now.
+func (c *cell) rows(to []Row, row Row, f Function, ms int64) []Row {
 	if f == Durations {
 		for _, name := range slices.Sorted(maps.Keys(c.states)) {
 			row.State, row.Value = name, numberOf(decimalsum.Mean(decimalsum.Of(c.states[name]), 1000))
 			to = append(to, row)
 		}
 		return to
+	}
+	if f == Rate {
+		c.change, c.devices = decimalsum.Mean(c.change.Times(decimalsum.Of(1000)), max(ms, 1)), c.devices*min(max(ms, 0), 1)
 	}
 	var ok bool
 	if row.Value, ok = c.figure(f); ok {

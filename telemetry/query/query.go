@@ -236,7 +236,8 @@ func (r *run) result() []Row {
 	for _, name := range slices.Sorted(maps.Keys(r.cells)) {
 		for i, c := range r.cells[name] {
 			if c != nil {
-				rows = c.rows(rows, Row{Group: name, At: r.plan.steps[i].from}, r.in.Function)
+				s := r.plan.steps[i]
+				rows = c.rows(rows, Row{Group: name, At: s.from}, r.in.Function, earlier(s.to, r.now).Sub(s.from).Milliseconds())
 			}
 		}
 	}

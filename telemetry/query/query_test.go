@@ -242,11 +242,7 @@ func (n *naive) change(id string, s span) (d decimalsum.Decimal, ok bool) {
 			d = d.Plus(y.Minus(x))
 		}
 	}
-	if n.in.Function == Rate {
-		ms := earlier(s.to, n.now).Sub(s.from).Milliseconds()
-		return decimalsum.Mean(d.Times(thousand), max(ms, 1)), ms > 0
-	}
-	return d, true
+	return d, n.in.Function != Rate || n.now.After(s.from)
 }
 
 // lasted returns how long each state of a device lasted.
@@ -327,8 +323,11 @@ func (n *naive) figures(ids []string, s span) (texts []string) {
 		for _, d := range changes {
 			sum = sum.Plus(d)
 		}
-		if n.in.Function == Derivative && len(changes) > 0 {
+		switch {
+		case n.in.Function == Derivative && len(changes) > 0:
 			sum = decimalsum.Mean(sum, int64(len(changes)))
+		case n.in.Function == Rate && len(changes) > 0:
+			sum = decimalsum.Mean(sum.Times(decimalsum.Of(1000)), earlier(s.to, n.now).Sub(s.from).Milliseconds())
 		}
 		if len(changes) > 0 {
 			texts = []string{"|" + sum.String()}
@@ -488,4 +487,61 @@ func randomRequest(r *rand.Rand, from, to time.Time) Request {
 		in.Source = RawReadings
 	}
 	return in
+}
+
+// A figure that needs readings which are no longer kept is an error, not a guess. The others remain.
+func TestExpiredReadings(t *testing.T) {
+	at := time.Date(2026, 5, 12, 12, 0, 0, 0, time.UTC)
+	w := newWorld(t, "Europe/Berlin", at)
+	var all []telemetry.Incoming
+	for i := range 100 {
+		all = append(all, telemetry.Incoming{DeviceID: "c", At: at.Add(time.Duration(i-200) * time.Second), Values: telemetry.Values{"temp": number(fmt.Sprint(i))}})
+	}
+	_, err := w.c.Ingest(w.Ctx, all)
+	w.Must(err)
+	w.Drain()
+	in := Request{FleetID: "plant", Metric: "temp", From: at.Add(-time.Hour), To: at, Step: StepHour}
+	for _, expired := range []bool{false, true} {
+		if expired {
+			w.Advance(40 * 24 * time.Hour)
+		}
+		for f, want := range map[Function]string{Average: "49.5", Last: "99", Derivative: "1", "p50": "49", Increase: "99", Rate: "0.0275"} {
+			in.Function = f
+			got, err := Do(w.Ctx, w.Table, in)
+			if expired && (f == "p50" || f == Increase || f == Rate) {
+				if !errors.Is(err, ErrExpired) {
+					t.Errorf("%s: %v, %v", f, got.Rows, err)
+				}
+				continue
+			}
+			if err != nil || len(got.Rows) != 1 || got.Rows[0].Value.String() != want {
+				t.Errorf("%s, expired %v: %+v, %v, want %s", f, expired, got.Rows, err, want)
+			}
+		}
+	}
+}
+
+// Every limit ends a query with an error that says how to narrow it.
+func TestLimits(t *testing.T) {
+	at := time.Date(2026, 5, 12, 12, 0, 0, 0, time.UTC)
+	w := newWorld(t, "Europe/Berlin", at)
+	w.history(rand.New(rand.NewPCG(seeds.One(t), 0)), at.Add(-70*time.Hour), at)
+	in := Request{FleetID: "plant", Metric: "temp", Function: Count, From: at.Add(-70 * time.Hour), To: at, Step: StepHour, GroupBy: ByDevice}
+	for name, lower := range map[string]func(*limits){
+		"devices": func(l *limits) { l.devices = 3 },
+		"steps":   func(l *limits) { l.steps = 69 },
+		"rows":    func(l *limits) { l.rows = 50 },
+		"hours":   func(l *limits) { l.aggregates = 279 },
+		"raw":     func(l *limits) { l.readings = 100; in.Source = RawReadings },
+	} {
+		l := defaultLimits
+		lower(&l)
+		if _, err := do(w.Ctx, w.Table, in, l); !errors.Is(err, ErrTooMuch) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+		in.Source = Automatic
+	}
+	if got, err := do(w.Ctx, w.Table, in, limits{devices: 4, steps: 70, rows: 280, aggregates: 280}); err != nil || len(got.Rows) < 50 || got.Readings != 0 {
+		t.Errorf("within the limits: %d rows, %v", len(got.Rows), err)
+	}
 }

@@ -118,7 +118,7 @@ func (w *world) history(r *rand.Rand, from, to time.Time) {
 	dense := from.Add(time.Duration(r.IntN(60)) * time.Hour) // more values than a sketch or a track keeps exactly
 	for i := range []int{90, 90, 90, 800}[r.IntN(4)] {
 		all = append(all, telemetry.Incoming{DeviceID: "a", At: dense.Add(time.Duration(i) * 4 * time.Second), Imported: true, Values: telemetry.Values{
-			"temp": number(fmt.Sprint(i * 7 % 91)), "pulses": number(fmt.Sprint(i % 300)), "mode": number(fmt.Sprint(i % 5)),
+			"temp": number(fmt.Sprint(i * 7 % 97)), "pulses": number(fmt.Sprint(i % 300)), "mode": number(fmt.Sprint(i % 5)),
 		}})
 	}
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })

@@ -22,7 +22,7 @@ const watchEvery = time.Minute
 // It is a prometheus.Collector.
 type Watch struct {
 	process *Process
-	last atomic.Pointer[fold.Overview]
+	last    atomic.Pointer[fold.Overview]
 
 	lag, age, shards, owners, gaps *prometheus.Desc
 }
@@ -33,12 +33,12 @@ func NewWatch(process *Process) *Watch {
 		return prometheus.NewDesc("onefold_fold_stream_"+name, help, labels, nil)
 	}
 	return &Watch{
-		process:   process,
-		lag:    desc("lag_seconds", "Upper bound of the age of the oldest unfolded change, as reported by workers; absent while unknown for any shard. Investigate above 43200: at 86400 changes are lost."),
-		age:    desc("silence_seconds", "Longest time since the last news of any shard of the stream."),
-		shards: desc("shards", "Unfinished shards of the stream, by whether a worker reads them.", "read"),
-		owners: desc("workers", "Workers that share the stream."),
-		gaps:   desc("gaps", "Number of gaps, where changes expired before they were folded, by whether they were repaired.", "repaired"),
+		process: process,
+		lag:     desc("lag_seconds", "Upper bound of the age of the oldest unfolded change, as reported by workers; absent while unknown for any shard. Investigate above 43200: at 86400 changes are lost."),
+		age:     desc("silence_seconds", "Longest time since the last news of any shard of the stream."),
+		shards:  desc("shards", "Unfinished shards of the stream, by whether a worker reads them.", "read"),
+		owners:  desc("workers", "Workers that share the stream."),
+		gaps:    desc("gaps", "Number of gaps, where changes expired before they were folded, by whether they were repaired.", "repaired"),
 	}
 }
 

@@ -107,7 +107,9 @@ func (c *Run) Run(ctx context.Context, env *Env) error {
 		// Maintenance and notifications run in one process at a time; folding is shared by leases.
 		due := Once(process, append(process.Maintenance, tell))
 		watch := NewWatch(process)
-		moved := func(ctx context.Context) error { return migration.Watch(ctx, process.Table.API(), process.Table.Name()) }
+		moved := func(ctx context.Context) error {
+			return migration.Watch(ctx, process.Table.API(), process.Table.Name())
+		}
 		services := []func(context.Context) error{process.Worker.Run, due, watch.Run, moved}
 		if c.Metrics != "" {
 			listener, err := listen.On("--metrics", c.Metrics)

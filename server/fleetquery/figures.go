@@ -29,7 +29,7 @@ type figuresRequest struct {
 	From     time.Time     `query:"from" doc:"RFC 3339. Default: a day before the end."`
 	To       time.Time     `query:"to" doc:"RFC 3339, exclusive. Default: now."`
 	Step     string        `query:"step" default:"hour" maxLength:"16" doc:"hour or day of the fleet's time zone, all, or a duration from the start of the range, such as 15m."`
-	GroupBy  query.GroupBy `query:"groupBy" enum:"device,tag,profile,type" doc:"What the devices of a group have in common. Default: all devices are one group."`
+	GroupBy  query.GroupBy `query:"groupBy" enum:"device,tag,profile,type" doc:"Property that groups devices. Default: all devices are one group."`
 	Devices  []string      `query:"device,explode" maxItems:"1000" doc:"IDs of devices. Default: all."`
 	Tag      string        `query:"tag" maxLength:"100" doc:"Only devices with this tag."`
 	Profile  string        `query:"profile" maxLength:"64" doc:"Only devices with this profile."`

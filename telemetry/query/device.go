@@ -76,7 +76,7 @@ func (d *device) aggregates(ctx context.Context) error {
 	}
 	at, n := 0, 0
 	ask := telemetry.AggregatesIn{DeviceID: d.id, Period: telemetry.Hourly, From: d.plan.start, To: d.plan.end}
-	for a, err := range telemetry.AggregatesByTime.All(ctx, d.t, ask) {
+	for a, err := range telemetry.EncodedAggregatesByTime.All(ctx, d.t, ask) {
 		if err != nil {
 			return err
 		}
@@ -98,10 +98,14 @@ func (d *device) aggregates(ctx context.Context) error {
 }
 
 // hour uses the aggregate of an hour, or leaves the hour to readings.
-func (d *device) hour(f *fragment, a *telemetry.Aggregate) error {
+func (d *device) hour(f *fragment, a *telemetry.EncodedAggregate) error {
+	found, err := a.Metrics.Only(d.in.Metric, d.percent > 0)
+	if err != nil {
+		return err
+	}
 	exact := true
-	for i := range a.Metrics {
-		if m := &a.Metrics[i]; m.Name == d.in.Metric && m.Count > 0 {
+	for i := range found {
+		if m := &found[i]; m.Count > 0 {
 			exact = exact && d.exact(f, m)
 			f.merge(m)
 		}

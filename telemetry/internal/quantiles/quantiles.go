@@ -292,6 +292,22 @@ func (s *Spread) Append(b []byte) []byte {
 	return b
 }
 
+// Skip passes over a spread.
+func Skip(r *varint.Reader) {
+	head := r.Uint()
+	if head&1 == 1 {
+		r.Skip(1) // the level
+	}
+	for range min(head>>1, maxBins) {
+		if head&1 == 1 {
+			r.Skip(2)
+		} else {
+			decimalsum.Skip(r)
+			r.Skip(1)
+		}
+	}
+}
+
 // Read decodes a spread.
 func Read(r *varint.Reader) (s Spread) {
 	head := r.Uint()

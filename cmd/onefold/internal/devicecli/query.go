@@ -28,7 +28,7 @@ type telemetryQuery struct {
 	To       string        `help:"End, exclusive (default: now)."`
 	Last     time.Duration `help:"Length of the period, such as 36h, 60d or 2w, unless both --from and --to are given." default:"24h"`
 	Step     string        `help:"hour or day of the fleet's time zone, all, or a duration from the start, such as 15m." default:"hour"`
-	By       string        `help:"What the devices of a group have in common: device, tag, profile or type (default: all are one group)." placeholder:"WHAT"`
+	By       string        `help:"Property that groups devices: device, tag, profile or type (default: all are one group)." placeholder:"WHAT"`
 	Device   []string      `help:"Device ID. Repeat for more (default: all devices)."`
 	Tag      string        `help:"Only devices with this tag."`
 	Profile  string        `help:"Only devices with this profile."`

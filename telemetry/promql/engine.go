@@ -105,7 +105,10 @@ func (e *Engine) Range(ctx context.Context, fleetID, text string, start, end tim
 }
 
 func (e *Engine) answer(ctx context.Context, s *storage, q promql.Query, err error) (a Answer, _ error) {
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil: // it waited for a slot
+		return a, &Error{s.kind(err), err}
+	case err != nil:
 		return a, &Error{BadData, err}
 	}
 	result := q.Exec(ctx)
@@ -126,9 +129,9 @@ func (s *storage) kind(err error) Kind {
 	var many promql.ErrTooManySamples
 	var broken promql.ErrStorage
 	switch {
-	case errors.As(err, &timeout):
+	case errors.As(err, &timeout), errors.Is(err, context.DeadlineExceeded):
 		return Timeout
-	case errors.As(err, &canceled):
+	case errors.As(err, &canceled), errors.Is(err, context.Canceled):
 		return Canceled
 	case errors.As(err, &many), errors.Is(err, ErrTooMuch):
 		return Execution

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/onefold/onefold/telemetry"
@@ -19,7 +20,7 @@ const (
 	labelTags    = "tags" // between commas: ",north,wet,"
 )
 
-var reserved = []string{labelDevice, labelName, labelProfile, labelType, labelTags, labels.MetricName}
+var reserved = []string{labelDevice, labelName, labelProfile, labelType, labelTags, model.MetricNameLabel}
 
 // series is one metric of a device.
 type series struct {
@@ -39,7 +40,7 @@ func seriesOf(d *telemetry.Device, metric string) series {
 		}
 		b.Set(l.Name, l.Value)
 	}
-	b.Set(labels.MetricName, name)
+	b.Set(model.MetricNameLabel, name)
 	for label, value := range map[string]string{labelDevice: d.DeviceID, labelName: d.Name, labelProfile: d.ProfileID, labelType: d.Type} {
 		b.Set(label, value) // an empty value is no label
 	}
@@ -76,7 +77,7 @@ func split(metric string) (name string, all []labels.Label, ok bool) {
 		if l.Name == "" || l.Value == "" || i > 0 && all[i-1].Name >= l.Name {
 			return "", nil, false
 		}
-		if strings.HasPrefix(l.Name, "exported_") || l.Name == labels.MetricName {
+		if strings.HasPrefix(l.Name, "exported_") || l.Name == model.MetricNameLabel {
 			return "", nil, false // it could be that of another metric
 		}
 	}

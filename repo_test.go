@@ -103,6 +103,9 @@ var policy = map[string][]string{
 	"telemetry/presence": {"table", "fold", "telemetry", "telemetry/readings",
 		"telemetry/internal/cadence"}, // its tests
 	"telemetry/payload": {"telemetry", "internal/lineprotocol", "github.com/go-json-experiment/json/..."},
+	"telemetry/query": {"vocabulary", "table", "telemetry", "telemetry/readings", "telemetry/internal/...", "internal/calendar", "golang.org/x/sync/errgroup",
+		"fold"}, // its tests
+	"telemetry/promql": {"table", "telemetry", "telemetry/readings", "golang.org/x/sync/errgroup", "github.com/prometheus/common/model", "github.com/prometheus/prometheus/..."},
 	"telemetry/recount": {"table", "fold", "telemetry", "telemetry/reindex", "telemetry/internal/bucket", "telemetry/internal/figures", "internal/calendar",
 		"vocabulary", "internal/devicesim", "telemetry/internal/decimalsum", "telemetry/internal/order", "telemetry/payload", "telemetry/presence"}, // its tests
 
@@ -175,7 +178,7 @@ var policy = map[string][]string{
 
 	"server/accounts/openid/openidtest": {},
 
-	"server": {"dynamo", "dynamo/resilient", "table", "fold", "analytics", "server/accounts", "server/accounts/passkey", "server/accounts/openid", "internal/...", "server/internal/...", "server/webanalytics", "server/devices", "server/events", "server/capacity", "server/load", "server/mcpserver", "server/dashboard", "analytics/segments", "server/apidocs", "telemetry",
+	"server": {"dynamo", "dynamo/resilient", "table", "fold", "analytics", "server/accounts", "server/accounts/passkey", "server/accounts/openid", "internal/...", "server/internal/...", "server/webanalytics", "server/devices", "server/fleetquery", "server/events", "server/capacity", "server/load", "server/mcpserver", "server/dashboard", "analytics/segments", "server/apidocs", "telemetry",
 		"github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...",
 		"server/mqtt", "telemetry/credentials", "analytics/alerts", "analytics/digest", "analytics/notify", "server/webanalytics/notices", "table/delivery"}, // its tests
 	"server/load":                {"server/internal/middleware", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
@@ -199,6 +202,8 @@ var policy = map[string][]string{
 	"server/devices": {"table", "table/delivery", "telemetry", "telemetry/payload", "telemetry/alerts", "telemetry/credentials", "telemetry/recount", "server/accounts", "internal/calendar", "internal/lineprotocol", "server/jobs", "server/mqtt", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
 		"github.com/prometheus/client_golang/...",
 		"telemetry/presence", "telemetry/maintenance"}, // its tests
+	"server/fleetquery": {"table", "telemetry", "telemetry/promql", "telemetry/query", "server/internal/...", "github.com/danielgtaylor/huma/v2/...", "github.com/parquet-go/parquet-go",
+		"server/accounts"}, // its tests
 	"server/events": {"table", "eventstore", "eventstore/eventjson", "eventstore/projection", "eventstore/subscription", "eventstore/eventschema", "eventstore/shred", "server/accounts", "server/internal/...", "server/jobs", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/sync/singleflight",
 		"engine/enginetest", "internal/seeds"}, // its tests
 	"server/capacity": {"table", "analytics", "blueprint", "blueprint/heat", "internal/redact", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",

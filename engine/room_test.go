@@ -143,7 +143,7 @@ func TestReserve(t *testing.T) {
 		t.Errorf("%d items expired on a full disk, %v", expired, err)
 	}
 	if err := errors.Join(db.TrimStreams(ctx), db.Compact(ctx)); err != nil {
-		t.Errorf("upkeep on a full disk: %v", err)
+		t.Errorf("maintenance on a full disk: %v", err)
 	}
 	leave(63)
 	awaitFull(t, true, func() error { return db.Probe(ctx) })

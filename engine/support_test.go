@@ -33,7 +33,7 @@ func tableInput(name string) *dynamodb.CreateTableInput {
 	}
 }
 
-// memory opens a database in memory, without background upkeep, for one test.
+// memory opens a database in memory, without background maintenance, for one test.
 func memory(t testing.TB, o engine.Options) *engine.DB {
 	t.Helper()
 	o.TTLInterval = -1

@@ -190,7 +190,7 @@ func (db *DB) startUpkeep() {
 			case <-db.ctx.Done():
 				return
 			case <-tick.C:
-				if err := db.upkeep(db.ctx); err != nil && db.ctx.Err() == nil {
+				if err := db.maintain(db.ctx); err != nil && db.ctx.Err() == nil {
 					db.o.Logger.Error("engine: maintenance failed; retrying", "error", err)
 				}
 			}
@@ -200,7 +200,7 @@ func (db *DB) startUpkeep() {
 
 const tokensPerRound = 100_000
 
-func (db *DB) upkeep(ctx context.Context) error {
+func (db *DB) maintain(ctx context.Context) error {
 	if _, err := db.ExpireNow(ctx); err != nil {
 		return fmt.Errorf("expire items: %w", err)
 	}

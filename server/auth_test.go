@@ -84,7 +84,8 @@ func TestReadersChangeNothing(t *testing.T) {
 	viewer := h.NewPerson("viewer@example.com", accounts.Grants{accounts.AllSites: accounts.Viewer})
 	_, read, err := h.Accounts.AddKey(t.Context(), accounts.NewKey{Site: accounts.AllSites, Scope: accounts.Read})
 	servertest.Must(t, err)
-	own := map[string]bool{"passkey-options": true, "add-passkey": true, "rename-passkey": true, "remove-passkey": true, "begin-second-factor": true, "confirm-second-factor": true, "renew-recovery-codes": true, "remove-second-factor": true, "end-session": true, "end-other-sessions": true, "logout": true, "update-me": true, "keys": true, "add-key": true, "rotate-key": true, "revoke-key": true, "preview-funnel": true, "test-rule": true, "preview-site-alert-rule": true, "query-events": true, "owner-of-value": true, "query": true, "explain": true}
+	own := map[string]bool{"passkey-options": true, "add-passkey": true, "rename-passkey": true, "remove-passkey": true, "begin-second-factor": true, "confirm-second-factor": true, "renew-recovery-codes": true, "remove-second-factor": true, "end-session": true, "end-other-sessions": true, "logout": true, "update-me": true, "keys": true, "add-key": true, "rotate-key": true, "revoke-key": true, "preview-funnel": true, "test-rule": true, "preview-site-alert-rule": true, "query-events": true, "owner-of-value": true, "query": true, "explain": true,
+		"prometheus-query-form": true, "prometheus-query-range-form": true, "prometheus-series-form": true, "prometheus-labels-form": true, "prometheus-exemplars-form": true}
 	for _, op := range operations(h) {
 		if open[op.id] || own[op.id] || op.method == http.MethodGet {
 			continue

@@ -41,6 +41,7 @@ import (
 	"github.com/onefold/onefold/server/capacity"
 	"github.com/onefold/onefold/server/devices"
 	"github.com/onefold/onefold/server/events"
+	"github.com/onefold/onefold/server/fleetquery"
 	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/server/load"
 	"github.com/onefold/onefold/server/webanalytics"
@@ -155,6 +156,7 @@ var declared = []struct {
 	{"", nil, webanalytics.Problem},
 	{"Query", []string{"/server/webanalytics/query"}, nil},
 	{"Telemetry", []string{"/telemetry", "/server/devices"}, devices.Problem},
+	{"Telemetry", []string{"/server/fleetquery"}, fleetquery.Problem},
 	{"EventStore", []string{"/eventstore", "/server/events"}, events.Problem},
 }
 
@@ -261,7 +263,7 @@ func (s *Server) makeProducts() (err error) {
 		return err
 	}
 	taken, err := capacity.New(s.mw, s.o.Table, s.o.Capacity)
-	s.products = []product{s.visits, s.devices, happened, taken}
+	s.products = []product{s.visits, s.devices, fleetquery.New(s.mw, s.o.Table, s.o.Clock), happened, taken}
 	return err
 }
 

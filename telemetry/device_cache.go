@@ -150,11 +150,11 @@ func (c *deviceCache) load(ctx context.Context, deviceID string, e *deviceEntry)
 	if err != nil {
 		return nil, err
 	}
-	return c.stateOf(ctx, d, e)
+	return c.StateOf(ctx, d, e)
 }
 
 // stateOf loads the state of a device, nil if its fleet does not exist.
-func (c *deviceCache) stateOf(ctx context.Context, d Device, e *deviceEntry) (*deviceState, error) {
+func (c *deviceCache) StateOf(ctx context.Context, d Device, e *deviceEntry) (*deviceState, error) {
 	s := &deviceState{device: d, entry: e, metrics: make(map[string]*metricDef), statusEvery: c.statusEvery}
 	var err error
 	fleet := entryOf(&c.mu, c.fleets, s.device.FleetID)

@@ -10,6 +10,7 @@ import (
 	"github.com/onefold/onefold/telemetry/internal/bucket"
 	"github.com/onefold/onefold/telemetry/internal/counterseries"
 	"github.com/onefold/onefold/telemetry/internal/decimalsum"
+	"github.com/onefold/onefold/telemetry/internal/order"
 	"github.com/onefold/onefold/telemetry/readings"
 )
 
@@ -83,20 +84,25 @@ func addTo(r *Reading, a *Aggregate, ms int64) {
 		if slices.Contains(r.Void, name) {
 			continue
 		}
-		if !v.IsNumber() || slices.Contains(r.States, name) {
-			a.Metrics.At(name, bucket.State).Named(place, v.String(), formOf(v))
-			continue
-		}
-		d, err := decimalsum.Parse(v.String())
-		if err != nil {
-			continue // impossible for a Collector, which parsed it before
-		}
-		kind := bucket.Gauge
-		if slices.Contains(r.Counters, name) {
-			kind = bucket.Counter
-		}
-		a.Metrics.At(name, kind).Number(place, d)
+		AddValue(&a.Metrics, r, place, name, v)
 	}
+}
+
+// AddValue adds a value of a reading to a bucket, as the kind that the reading says it is.
+func AddValue(m *bucket.Metrics, r *Reading, place order.Position, name string, v Value) {
+	if !v.IsNumber() || slices.Contains(r.States, name) {
+		m.At(name, bucket.State).Named(place, v.String(), formOf(v))
+		return
+	}
+	d, err := decimalsum.Parse(v.String())
+	if err != nil {
+		return // impossible for a Collector, which parsed it before
+	}
+	kind := bucket.Gauge
+	if slices.Contains(r.Counters, name) {
+		kind = bucket.Counter
+	}
+	m.At(name, kind).Number(place, d)
 }
 
 // formOf returns the type in which a state was sent.
@@ -110,8 +116,8 @@ func formOf(v Value) counterseries.Form {
 	return counterseries.Truth
 }
 
-// stateOf returns a state in the type in which it was sent.
-func stateOf(p counterseries.Point) Value {
+// StateOf returns a state in the type in which it was sent.
+func StateOf(p counterseries.Point) Value {
 	switch p.Form {
 	case counterseries.Number:
 		if v, err := Number(p.Name); err == nil {

@@ -49,7 +49,7 @@ func (c *Collector) Import(ctx context.Context, in []Incoming, o ImportOptions) 
 func (c *Collector) make(ctx context.Context, id string, o *ImportOptions) (imagined *deviceState, fresh bool, err error) {
 	n := NewDevice{ID: id, FleetID: o.MakeIn}
 	if o.DryRun {
-		imagined, err = c.devices.stateOf(ctx, n.device(c.t), new(deviceEntry))
+		imagined, err = c.devices.StateOf(ctx, n.device(c.t), new(deviceEntry))
 		if err == nil && imagined == nil {
 			err = fmt.Errorf("fleet %q: %w", o.MakeIn, table.ErrNotFound)
 		}

@@ -348,7 +348,7 @@ func drawn(m *bucket.Metric, f *Figures) Value {
 	case Counter:
 		text = f.Increase
 	case State:
-		return stateOf(m.Last)
+		return StateOf(m.Last)
 	}
 	v, err := Number(text)
 	if err != nil {

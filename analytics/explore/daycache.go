@@ -33,7 +33,7 @@ func keyOf(site string, from, to time.Time) dayKey {
 type cachedDay struct {
 	*columns
 	version uint64
-	used    int64 // value of the shelf's uses at the last access
+	used    int64 // value of the cache's uses at the last access
 }
 
 // claim waits until nobody else is reading a day. The caller must call release when it has read the

@@ -54,14 +54,15 @@ type commands struct {
 	Verify      verifyCommand       `cmd:"" help:"Recompute statistics from raw facts and compare."`
 	Rebuild     rebuildCommand      `cmd:"" help:"Recompute statistics from raw facts and replace what differs."`
 
-	Fleet    devicecli.Fleets   `cmd:"" help:"Create and manage fleets of devices."`
-	Profile  devicecli.Profiles `cmd:"" help:"Manage profiles, which define what kinds of devices measure."`
-	Device   devicecli.Devices  `cmd:"" help:"Create and manage devices."`
-	Readings devicecli.Readings `cmd:"" help:"Show the readings of a device."`
-	Rules    devicecli.Rules    `cmd:"" help:"Manage alert rules and test them against stored readings."`
-	Alerts   devicecli.Alerts   `cmd:"" help:"List and handle alerts."`
-	Channels devicecli.Channels `cmd:"" help:"Manage notification channels for alerts (${channel_kinds})."`
-	Simulate simulateCommands   `cmd:"" help:"Generate device data."`
+	Fleet     devicecli.Fleets    `cmd:"" help:"Create and manage fleets of devices."`
+	Profile   devicecli.Profiles  `cmd:"" help:"Manage profiles, which define what kinds of devices measure."`
+	Device    devicecli.Devices   `cmd:"" help:"Create and manage devices."`
+	Readings  devicecli.Readings  `cmd:"" help:"Show the readings of a device."`
+	Telemetry devicecli.Telemetry `cmd:"" help:"Query the readings of all devices of a fleet."`
+	Rules     devicecli.Rules     `cmd:"" help:"Manage alert rules and test them against stored readings."`
+	Alerts    devicecli.Alerts    `cmd:"" help:"List and handle alerts."`
+	Channels  devicecli.Channels  `cmd:"" help:"Manage notification channels for alerts (${channel_kinds})."`
+	Simulate  simulateCommands    `cmd:"" help:"Generate device data."`
 
 	Events eventcli.Events     `cmd:"" help:"Append, read and check events of aggregates."`
 	Query  querycli.Query      `cmd:"" help:"Query the warehouse with SQL: raw facts of any age."`

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/onefold/onefold/cmd/internal/logimport"
 	"github.com/onefold/onefold/cmd/onefold/internal/apisession"
 	"github.com/onefold/onefold/server/accounts"
 )
@@ -59,7 +60,7 @@ func (c *keyRotate) send(ctx context.Context, std streams, g *globals) error {
 		var k keyOutput
 		body := map[string]int{"overlapHours": int(c.Overlap / time.Hour)}
 		if err := s.Call(ctx, http.MethodPost, keysPath+"/"+url.PathEscape(c.ID)+"/rotation", body, &k); err != nil {
-			return err
+			return aboutKey(c.ID, err)
 		}
 		return printKey(std, g, &k)
 	})
@@ -78,9 +79,17 @@ func (c *keyList) send(ctx context.Context, std streams, g *globals) error {
 func (c *keyRevoke) send(ctx context.Context, std streams) error {
 	return asPerson(ctx, std, &c.Flags, func(s *apisession.Session) error {
 		if err := s.Call(ctx, http.MethodDelete, keysPath+"/"+url.PathEscape(c.ID), nil, nil); err != nil {
-			return err
+			return aboutKey(c.ID, err)
 		}
 		_, err := fmt.Fprintf(std.out, "Revoked %s.\n", c.ID)
 		return err
 	})
+}
+
+// aboutKey names the key in a response that there is none, as the commands on a local table do.
+func aboutKey(id string, err error) error {
+	if logimport.Code(err) == "not_found" {
+		return noSuchKey(id)
+	}
+	return err
 }

@@ -110,7 +110,8 @@ func TestKeysOfARunningServer(t *testing.T) {
 		t.Errorf("list %s", list)
 	}
 	must("revoke", made.ID)
-	fails("not_found", servertest.Password, "revoke", made.ID)
+	fails("no_such_key: there is no key "+made.ID, servertest.Password, "revoke", made.ID)
+	fails("no_such_key: there is no key "+made.ID, servertest.Password, "rotate", made.ID)
 	fails("unknown_site", servertest.Password, "create", "--site", "nope")
 	fails("bad_overlap", servertest.Password, "rotate", made.ID, "--overlap", "90m")
 	fails("no_password", "", "list")

@@ -268,7 +268,7 @@ func (c *listenFlags) newServer(ctx context.Context, s *store, recorder *usage.R
 	mail, senders, mailErr := c.Mailers()
 	provider, err := c.OpenID.Provider(c.PublicURL)
 	keys, keysErr := c.Master.KeyStore(ctx, s.table, logger)
-	uploads, watch := data+".uploads", workcli.NewWatch(s.crew(logger))
+	uploads, watch := data+".uploads", workcli.NewWatch(s.process(logger))
 	if err = errors.Join(tokenErr, mailErr, keysErr, err, os.RemoveAll(uploads)); err != nil { // left behind by a killed process
 		return nil, nil, nil, err
 	}

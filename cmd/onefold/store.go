@@ -159,8 +159,8 @@ func (s *store) prepare(ctx context.Context, o fold.Options, holds delays.Holds)
 	return err
 }
 
-// crew returns the store's worker with the maintenance of sites and devices.
-func (s *store) crew(logger *slog.Logger) *workcli.Process {
+// process returns the store's worker with the maintenance of sites and devices.
+func (s *store) process(logger *slog.Logger) *workcli.Process {
 	u := &maintenance.Maintenance{Table: s.table, Accounts: s.accounts, Folded: s.worker, Logger: logger}
 	return &workcli.Process{Table: s.table, Worker: s.worker, Group: products.Group, Shared: s.Shared, Maintenance: u.Services(), Logger: logger}
 }
@@ -171,11 +171,11 @@ func (s *store) folds(logger *slog.Logger, notify service) []service {
 	if !s.works {
 		return nil
 	}
-	crew := s.crew(logger)
+	process := s.process(logger)
 	if notify != nil {
-		crew.Maintenance = append(crew.Maintenance, s.parts.Keep("notifications", notify))
+		process.Maintenance = append(process.Maintenance, s.parts.Keep("notifications", notify))
 	}
-	return []service{s.fold(logger), workcli.Once(crew, crew.Maintenance)}
+	return []service{s.fold(logger), workcli.Once(process, process.Maintenance)}
 }
 
 // fold returns the worker as a service. The service returns no error when it stops on a full disk:

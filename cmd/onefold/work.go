@@ -23,7 +23,7 @@ func (g *globals) workEnv(std streams) *workcli.Env {
 			tune.existing, tune.leaseFor, tune.owner = true, t.LeaseFor, t.Owner
 			tune.waits = &await.Options{Flag: "--metrics", Addr: t.Addr, Err: std.err}
 			defer goruntime.CollectLessOften()()
-			return g.withStore(ctx, std.err, tune, func(s *store) error { return work(s.crew(g.logger(std.err))) })
+			return g.withStore(ctx, std.err, tune, func(s *store) error { return work(s.process(g.logger(std.err))) })
 		},
 		Look: func(ctx context.Context, work func(*table.Table, string) error) error {
 			return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error { return work(s.table, products.Group) })

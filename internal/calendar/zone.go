@@ -93,6 +93,22 @@ func (z Zone) Hours(day string) ([]string, error) {
 // Hour returns the hour of an instant in HourLayout.
 func (z Zone) Hour(at time.Time) string { return hourStart(at, z.offset(at)).Format(HourLayout) }
 
+// HourBounds returns when the hour that contains an instant begins and ends, in UTC. It is shorter if
+// a clock change cuts it.
+func (z Zone) HourBounds(at time.Time) (start, end time.Time) {
+	name := z.Hour(at)
+	start = hourStart(at, z.offset(at)).UTC()
+	end = start.Add(time.Hour)
+	from, to := at.In(z.location).ZoneBounds()
+	if from.After(start) && z.Hour(from.Add(-time.Nanosecond)) != name {
+		start = from.UTC()
+	}
+	if !to.IsZero() && to.Before(end) && z.Hour(to) != name {
+		end = to.UTC()
+	}
+	return start, end
+}
+
 // Minutes returns the zone's offset from UTC at an instant, in minutes.
 func (z Zone) Minutes(at time.Time) int { return z.offset(at) / 60 }
 

@@ -89,21 +89,13 @@ func writeRows(rows *csv.Writer, r *telemetry.Reading) error {
 		v := r.Values[name]
 		text := v.String()
 		if !v.IsNumber() {
-			text = harmless(text)
+			text = download.Harmless(text)
 		}
-		if err := rows.Write([]string{at, arrived, harmless(name), text, fmt.Sprint(r.Late)}); err != nil {
+		if err := rows.Write([]string{at, arrived, download.Harmless(name), text, fmt.Sprint(r.Late)}); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// harmless prefixes text that a spreadsheet would run as a formula.
-func harmless(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
-		return "'" + text
-	}
-	return text
 }
 
 func (s *Service) exportAggregates(ctx context.Context, file io.Writer, format string, ask telemetry.AggregatesIn) error {
@@ -124,7 +116,7 @@ func (s *Service) exportAggregates(ctx context.Context, file io.Writer, format s
 			continue
 		}
 		for _, f := range telemetry.FiguresOf(&a) {
-			if err := rows.Write([]string{a.Start, harmless(f.Metric), fmt.Sprint(f.Count), f.Sum, f.Mean, f.Min, f.Max, f.Deviation, f.P50, f.P95, f.Increase, value(f, f.First), value(f, f.Last)}); err != nil {
+			if err := rows.Write([]string{a.Start, download.Harmless(f.Metric), fmt.Sprint(f.Count), f.Sum, f.Mean, f.Min, f.Max, f.Deviation, f.P50, f.P95, f.Increase, value(f, f.First), value(f, f.Last)}); err != nil {
 				return err
 			}
 		}
@@ -137,7 +129,7 @@ func (s *Service) exportAggregates(ctx context.Context, file io.Writer, format s
 // sent, so it is made harmless.
 func value(f telemetry.Figures, text string) string {
 	if f.Kind == telemetry.State {
-		return harmless(text)
+		return download.Harmless(text)
 	}
 	return text
 }

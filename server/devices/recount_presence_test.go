@@ -24,7 +24,7 @@ type shownDevice struct {
 // silent. Closely, it compares that with what is shown.
 func (d *days) look(closely bool) {
 	d.Helper()
-	d.upkeep()
+	d.maintenance()
 	want := map[string]int{"never": 2} // d1 and d2
 	is, silent := map[string]string{}, map[string]bool{}
 	for _, g := range d.gadgets {

@@ -55,7 +55,7 @@ func recount(t *testing.T, seed uint64) {
 		d.Advance(stepOfDay)
 	}
 	d.Advance(48 * time.Hour)
-	d.upkeep()
+	d.maintenance()
 	for _, g := range d.gadgets {
 		d.compareList(g)
 		d.compareLatest(g)
@@ -126,7 +126,7 @@ func (d *days) addProfile(id string, every time.Duration) {
 	}
 }
 
-func (d *days) upkeep() {
+func (d *days) maintenance() {
 	d.Helper()
 	ctx := d.Context()
 	servertest.Must(d.T, d.Worker.Drain(ctx))

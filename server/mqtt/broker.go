@@ -33,8 +33,11 @@ type Options struct {
 	MaxPacketBytes int // maximum size of a packet; default 256 KiB
 	MaxInFlight    int // maximum number of undecided messages per client; default 128
 	// Drain is how long a stopping broker waits for undecided messages; default 10 s.
-	Drain  time.Duration
-	Logger *slog.Logger // default: discards
+	Drain time.Duration
+	// WriteTimeout is how long a client may take to receive a packet before it is disconnected;
+	// default 10 s.
+	WriteTimeout time.Duration
+	Logger       *slog.Logger // default: discards
 }
 
 // ErrUnavailable is returned by a Login that cannot authenticate anybody at the moment. Clients are
@@ -53,13 +56,14 @@ func (o *Options) fill() error {
 	if o.Login == nil {
 		return errors.New("mqtt: Options.Login is required")
 	}
-	if o.MaxClients < 0 || o.MaxPacketBytes < 0 || o.MaxInFlight < 0 || o.MaxInFlight > 1<<15 || o.Drain < 0 {
+	if o.MaxClients < 0 || o.MaxPacketBytes < 0 || o.MaxInFlight < 0 || o.MaxInFlight > 1<<15 || o.Drain < 0 || o.WriteTimeout < 0 {
 		return errors.New("mqtt: an option is out of its range")
 	}
 	setDefault(&o.MaxClients, 20_000)
 	setDefault(&o.MaxPacketBytes, 256<<10)
 	setDefault(&o.MaxInFlight, 128)
 	setDefault(&o.Drain, 10*time.Second)
+	setDefault(&o.WriteTimeout, 10*time.Second)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -82,9 +86,9 @@ type Broker struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed when no more messages are accepted
 
-	mu       sync.Mutex // guards stopping, and taking.Add against stop
+	mu       sync.Mutex // guards stopping, and deciding.Add against stop
 	stopping bool
-	taking   sync.WaitGroup // clients whose messages are being decided
+	deciding sync.WaitGroup // clients whose messages are being decided
 
 	counts counts
 }
@@ -138,10 +142,11 @@ func New(o Options) (*Broker, error) {
 }
 
 // Run serves a listener until ctx ends, then decides on the messages that have arrived. It closes
-// the listener.
+// the listener. After ctx ends, it takes at most Options.Drain and Options.WriteTimeout and five
+// seconds, even if clients do not read.
 func (b *Broker) Run(ctx context.Context, l net.Listener) error {
 	defer b.cancel()
-	w := &watched{Listener: l, failed: make(chan error, 1), conns: map[*conn]struct{}{}}
+	w := &watched{Listener: l, writeFor: b.o.WriteTimeout, failed: make(chan error, 1), conns: map[*conn]struct{}{}}
 	var listener net.Listener = w
 	if b.o.TLS != nil {
 		listener = tls.NewListener(w, b.o.TLS)
@@ -180,7 +185,7 @@ func (b *Broker) stop() {
 	b.stopping = true
 	b.mu.Unlock()
 	close(b.done)
-	b.taking.Wait()
+	b.deciding.Wait()
 }
 
 // begin registers that a client's messages are being decided. It fails if the broker is stopping.
@@ -188,7 +193,7 @@ func (b *Broker) begin() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.stopping {
-		b.taking.Add(1)
+		b.deciding.Add(1)
 	}
 	return !b.stopping
 }
@@ -203,10 +208,11 @@ func (b *Broker) Figures() Figures {
 }
 
 // watched wraps a listener. It reports when the listener fails, tracks connections, and limits the
-// time until a client's first packet, which the library does not.
+// time until a client's first packet and the time of each write, which the library does not.
 type watched struct {
 	net.Listener
-	failed chan error
+	writeFor time.Duration
+	failed   chan error
 
 	mu    sync.Mutex // guards the fields below
 	conns map[*conn]struct{}
@@ -218,6 +224,19 @@ type conn struct {
 	net.Conn
 	w *watched
 }
+
+// Write fails if the client does not receive p within the limit. Otherwise a client that never reads
+// would block those who write to it, and a stopping broker waits for them.
+func (c *conn) Write(p []byte) (int, error) {
+	if err := c.SetWriteDeadline(time.Now().Add(c.w.writeFor)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(p)
+}
+
+// SetDeadline limits reading only. The library extends the deadline by the client's keep-alive with
+// each packet that it reads, also while a write is blocked.
+func (c *conn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) }
 
 func (c *conn) Close() error {
 	c.w.mu.Lock()

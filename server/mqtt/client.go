@@ -74,7 +74,7 @@ func (c *client) add(m waiting) {
 
 // run decides on messages until there are none.
 func (c *client) run() {
-	defer c.b.taking.Done()
+	defer c.b.deciding.Done()
 	for {
 		c.mu.Lock()
 		n := min(len(c.queue), mostAtOnce)

@@ -13,7 +13,7 @@ const maxMoments = 200
 // others who ask for the same site wait for it, so that many concurrent requests cost one
 // computation. The zero value is an empty cache.
 type briefCache[T any] struct {
-	mu    sync.Mutex // guards sites, but not the moments in it
+	mu    sync.Mutex // guards sites, but not its entries
 	sites map[string]*briefEntry[T]
 }
 

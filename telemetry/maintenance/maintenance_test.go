@@ -136,7 +136,7 @@ func TestPurge(t *testing.T) {
 	}
 }
 
-// The upkeep does everything that waits for a time: retractions, purges and rollups.
+// Maintenance does everything that waits for a time: retractions, purges and rollups.
 func TestRun(t *testing.T) {
 	w := newWorld(t, utc("2026-04-20T14:00"))
 	w.device("d2")

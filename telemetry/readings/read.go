@@ -18,6 +18,7 @@ type In struct {
 	FleetID, DeviceID string
 	From, To          time.Time
 	Partial           bool
+	Waiting           *Waiting // blocks of the fleet, read before; nil: they are read for this query
 }
 
 // All yields the readings by time.
@@ -99,7 +100,11 @@ func (in In) waitingBlocks(ctx context.Context, t *table.Table) iter.Seq2[Block,
 		if in.FleetID == "" {
 			return // the device was deleted
 		}
-		for b, err := range WaitingBlocks.All(ctx, t, ShardIn{in.FleetID, ShardOf(in.DeviceID)}) {
+		all := WaitingBlocks.All(ctx, t, ShardIn{in.FleetID, ShardOf(in.DeviceID)})
+		if in.Waiting != nil {
+			all = in.Waiting.of(in.DeviceID)
+		}
+		for b, err := range all {
 			if err == nil && (!in.From.IsZero() && b.Last < in.From.UnixMilli() || !in.To.IsZero() && b.First >= in.To.UnixMilli()) {
 				continue
 			}

@@ -47,7 +47,7 @@ func (s *Stack) authorize(ctx huma.Context) (*Caller, error) {
 	need, _ := ctx.Operation().Metadata[permissionKey].(Permission)
 	who := &Caller{Secure: s.OverTLS(r), Network: Network(r.RemoteAddr), Agent: r.UserAgent(), Place: placeOf(ctx)}
 	if need != ForAnyone {
-		if err := s.identify(ctx.Context(), r, who); err != nil {
+		if err := s.identify(ctx.Context(), withBasic(ctx.Operation(), r), who); err != nil {
 			return nil, err
 		}
 		if err := s.limitCaller(who); err != nil {
@@ -154,6 +154,19 @@ func (s *Stack) identify(ctx context.Context, r *http.Request, who *Caller) erro
 		return nil // anonymous: public views may still be allowed
 	}
 	return err
+}
+
+// withBasic returns the request with the password of basic authentication as its bearer token, if the
+// operation allows that and the password is an API key.
+func withBasic(op *huma.Operation, r *http.Request) *http.Request {
+	_, password, basic := r.BasicAuth()
+	if !basic || op.Metadata[basicKey] == nil || !accounts.IsKey(password) {
+		return r
+	}
+	with := *r
+	with.Header = r.Header.Clone()
+	with.Header.Set("Authorization", "Bearer "+password)
+	return &with
 }
 
 // identifyBearer identifies the holder of the configured token, of an API key, or of the access

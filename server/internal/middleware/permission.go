@@ -41,6 +41,7 @@ const (
 	limitsKey     = "limits"
 
 	restrictionKey = "restriction"
+	basicKey       = "basic authentication"
 )
 
 // How an operation applies the limits of a key.
@@ -98,6 +99,14 @@ func WithTemporaryPassword(op huma.Operation) huma.Operation {
 // it add their own.
 func AnyQuery(op huma.Operation) huma.Operation {
 	op.Metadata[anyQueryKey] = true
+	return op
+}
+
+// WithBasic also accepts API keys as the password of basic authentication, whatever the user name, for
+// clients that have no other. Browsers would send such credentials by themselves, so the response to a
+// request without any does not ask for them.
+func WithBasic(op huma.Operation) huma.Operation {
+	op.Metadata[basicKey] = true
 	return op
 }
 

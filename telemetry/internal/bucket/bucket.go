@@ -235,25 +235,39 @@ func Decode(b []byte) (Metrics, error) {
 }
 
 func read(r *varint.Reader) (m Metric) {
-	m.Name = string(r.Bytes(r.Uint()))
-	if m.Kind = Kind(r.Uint()); m.Kind > State {
+	m.Name, m.Kind = string(r.Bytes(r.Uint())), readKind(r)
+	m.read(r, true)
+	return m
+}
+
+func readKind(r *varint.Reader) Kind {
+	kind := Kind(r.Uint())
+	if kind > State {
 		r.Fail()
 	}
+	return kind
+}
+
+// read decodes what follows the kind. Without spread, percentiles are left out.
+func (m *Metric) read(r *varint.Reader, spread bool) {
 	m.Count = int64(r.Uint())
 	if m.Kind != State {
 		m.Sum, m.Squares, m.Min, m.Max = decimalsum.Read(r), decimalsum.Read(r), decimalsum.Read(r), decimalsum.Read(r)
 	}
 	m.First, m.Last = counterseries.ReadPoint(r), counterseries.ReadPoint(r)
-	if m.Kind == Gauge {
+	switch {
+	case m.Kind == Gauge && spread:
 		m.Spread = quantiles.Read(r)
-		return m
+		return
+	case m.Kind == Gauge:
+		quantiles.Skip(r)
+		return
 	}
 	m.Track = counterseries.Read(r)
 	if m.Known = int64(r.Uint()); m.Known > 0 {
 		run := counterseries.ReadRun(r)
 		m.Run = &run
 	}
-	return m
 }
 
 // MarshalDynamoDBAttributeValue encodes the metrics as one binary value.

@@ -9,6 +9,7 @@ import (
 	"github.com/onefold/onefold/telemetry/internal/counterseries"
 	"github.com/onefold/onefold/telemetry/internal/decimalsum"
 	"github.com/onefold/onefold/telemetry/internal/order"
+	"github.com/onefold/onefold/telemetry/internal/quantiles"
 )
 
 func sample(t testing.TB) (m Metrics) {
@@ -157,4 +158,40 @@ func FuzzDecode(f *testing.F) {
 		other.Merge(m)
 		other.Merge(sample(t))
 	})
+}
+
+// Only decodes one metric as Decode does, whatever surrounds it, and rejects what Decode rejects.
+func TestOnlyDecodesOneMetric(t *testing.T) {
+	m := sample(t)
+	m.At("temp", State).Named(order.Position{At: 5}, "broken", counterseries.Text)
+	for i := range 10 {
+		m.At("temp", Counter).Number(order.Position{At: int64(i)}, decimalsum.Of(int64(i)))
+		m.At("few", Gauge).Number(order.Position{At: int64(i), Nth: 3, Tie: 7}, decimalsum.Of(int64(i)))
+	}
+	b := Encoded(m.Append(nil))
+	for _, name := range []string{"temp", "pulses", "door", "few", "none"} {
+		for _, spread := range []bool{true, false} {
+			var want Metrics
+			for _, one := range m {
+				if one.Name == name {
+					if !spread {
+						one.Spread = quantiles.Spread{}
+					}
+					want = append(want, one)
+				}
+			}
+			got, err := b.Only(name, spread)
+			if err != nil || !bytes.Equal(got.Append(nil), want.Append(nil)) {
+				t.Errorf("%s, spread %v: %d kinds, %v, want %d", name, spread, len(got), err, len(want))
+			}
+		}
+		for n := range b {
+			if _, err := b[:n].Only(name, true); err == nil && n > 0 {
+				t.Errorf("%s in the first %d of %d bytes is read", name, n, len(b))
+			}
+		}
+		if _, err := Encoded(append(bytes.Clone(b), 0)).Only(name, true); err == nil {
+			t.Errorf("%s is read with a byte too many", name)
+		}
+	}
 }

@@ -220,6 +220,12 @@ func Read(r *varint.Reader) (a Decimal) {
 	return a
 }
 
+// Skip passes over a number.
+func Skip(r *varint.Reader) {
+	r.Skip(1)
+	r.Bytes(r.Uint() >> 1)
+}
+
 // ParseFloat returns the shortest decimal that reads back as f. Errors: ErrNumber.
 func ParseFloat(f float64) (Decimal, error) { return Parse(strconv.FormatFloat(f, 'g', -1, 64)) }
 

@@ -236,6 +236,17 @@ func (s *Spread) coarsen() {
 // Exact reports whether percentiles are actual values. Otherwise they are within Error of one.
 func (s *Spread) Exact() bool { return !s.sketched }
 
+// Each yields the distinct values and how often each was added. ok is false unless the spread is exact.
+func (s *Spread) Each(yield func(v decimalsum.Decimal, n int64)) (ok bool) {
+	for _, x := range s.values {
+		yield(x.v, x.n)
+	}
+	return !s.sketched
+}
+
+// RankOf returns the rank of a percentile among a number of sorted values, 0 < p ≤ 100: 1 is the first.
+func RankOf(p float64, total int64) int64 { return max(int64(math.Ceil(p/100*float64(total)-1e-9)), 1) }
+
 // Percentile returns the smallest value that at least p percent of all values are at or below, 0 <
 // p ≤ 100. ok is false if there are no values.
 func (s *Spread) Percentile(p float64) (v decimalsum.Decimal, ok bool) {
@@ -246,7 +257,7 @@ func (s *Spread) Percentile(p float64) (v decimalsum.Decimal, ok bool) {
 	for _, b := range s.bins {
 		total += b.n
 	}
-	rank := max(int64(math.Ceil(p/100*float64(total)-1e-9)), 1)
+	rank := RankOf(p, total)
 	for _, x := range s.values {
 		if rank -= x.n; rank <= 0 {
 			return x.v, true
@@ -279,6 +290,22 @@ func (s *Spread) Append(b []byte) []byte {
 		at = x.place
 	}
 	return b
+}
+
+// Skip passes over a spread.
+func Skip(r *varint.Reader) {
+	head := r.Uint()
+	if head&1 == 1 {
+		r.Skip(1) // the level
+	}
+	for range min(head>>1, maxBins) {
+		if head&1 == 1 {
+			r.Skip(2)
+		} else {
+			decimalsum.Skip(r)
+			r.Skip(1)
+		}
+	}
 }
 
 // Read decodes a spread.

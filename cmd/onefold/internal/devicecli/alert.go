@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -44,7 +42,7 @@ type alertOutput struct {
 	FiredAt      time.Time             `json:"firedAt,omitzero"`
 	ResolvedAt   time.Time             `json:"resolvedAt,omitzero"`
 	Ended        telemetry.Ending      `json:"ended,omitempty"`
-	Withdrawn    bool                  `json:"withdrawn,omitempty"`
+	Withdrawn    bool                  `json:"withdrawn"`
 	AckedBy      string                `json:"ackedBy,omitempty"`
 	SnoozedUntil time.Time             `json:"snoozedUntil,omitzero"`
 	History      []telemetry.AlertNote `json:"history,omitempty"`
@@ -87,6 +85,10 @@ func printAlerts(env *Env, all []alertOutput, notes bool) error {
 		_, err := fmt.Fprintln(env.Out, "No alerts.")
 		return err
 	}
+	return printAlertTable(env, all, notes)
+}
+
+func printAlertTable(env *Env, all []alertOutput, notes bool) error {
 	w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "SEVERITY\tALERT\tDEVICE\tSINCE\tSTATE\tPEAK\tWHAT")
 	for i := range all {
@@ -220,36 +222,5 @@ func changeAlert(ctx context.Context, env *Env, id string, do func(*Store, telem
 			return terminal.JSON(env.Out, out)
 		}
 		return printAlerts(env, []alertOutput{out}, true)
-	})
-}
-
-type alertHistory struct {
-	Device string `arg:"" help:"Device ID."`
-}
-
-// Run lists the device's alerts, latest first.
-func (c *alertHistory) Run(ctx context.Context, env *Env) error {
-	return env.Open(ctx, func(s *Store) error {
-		if err := s.Worker.Drain(ctx); err != nil {
-			return err
-		}
-		if _, err := telemetry.GetDevice(ctx, s.Table, c.Device); err != nil {
-			return explain("device", c.Device, err)
-		}
-		all := []alertOutput{}
-		for a, err := range telemetry.AlertsOfDevice.All(ctx, s.Table, telemetry.DeviceIn{DeviceID: c.Device}) {
-			if err != nil {
-				return err
-			}
-			all = append(all, alertOutputOf(&a))
-		}
-		if err := printAlerts(env, all, true); err != nil || env.JSON {
-			return err
-		}
-		pending, err := alerts.Pending(ctx, s.Table, c.Device)
-		for _, rule := range slices.Sorted(maps.Keys(pending)) {
-			fmt.Fprintf(env.Out, "Rule %s has been breached since %s, not yet long enough for an alert.\n", rule, pending[rule].Format(time.RFC3339))
-		}
-		return err
 	})
 }

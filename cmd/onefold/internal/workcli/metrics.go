@@ -16,10 +16,10 @@ import (
 )
 
 // serveMetrics serves Prometheus metrics and health checks until ctx ends.
-func serveMetrics(ctx context.Context, l net.Listener, crew *Process, version string, own ...prometheus.Collector) error {
+func serveMetrics(ctx context.Context, l net.Listener, process *Process, version string, own ...prometheus.Collector) error {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(own...)
-	registry.MustRegister(server.FoldCollector(crew.Worker, crew.Table.Now), server.BuildInfo(version),
+	registry.MustRegister(server.FoldCollector(process.Worker, process.Table.Now), server.BuildInfo(version),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Timeout: scrape.AnswerTimeout}))
@@ -27,9 +27,9 @@ func serveMetrics(ctx context.Context, l net.Listener, crew *Process, version st
 		w.Header().Set("Content-Type", "application/json")
 		io.WriteString(w, `{"status":"alive"}`) //nolint:errcheck // the client has disconnected
 	})
-	began := crew.Table.Now()
+	began := process.Table.Now()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		lag := server.FoldsBehind(crew.Worker, began, crew.Table.Now())
+		lag := server.FoldsBehind(process.Worker, began, process.Table.Now())
 		status, code := "ok", http.StatusOK
 		if lag.Late {
 			status, code = "behind", http.StatusServiceUnavailable

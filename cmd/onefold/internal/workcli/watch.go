@@ -21,24 +21,24 @@ const watchEvery = time.Minute
 // Watch checks all shards, whichever process reads them, and reports problems in logs and metrics.
 // It is a prometheus.Collector.
 type Watch struct {
-	crew *Process
-	last atomic.Pointer[fold.Overview]
+	process *Process
+	last    atomic.Pointer[fold.Overview]
 
 	lag, age, shards, owners, gaps *prometheus.Desc
 }
 
 // NewWatch returns a Watch.
-func NewWatch(crew *Process) *Watch {
+func NewWatch(process *Process) *Watch {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("onefold_fold_stream_"+name, help, labels, nil)
 	}
 	return &Watch{
-		crew:   crew,
-		lag:    desc("lag_seconds", "Upper bound of the age of the oldest unfolded change, as reported by workers; absent while unknown for any shard. Investigate above 43200: at 86400 changes are lost."),
-		age:    desc("silence_seconds", "Longest time since the last news of any shard of the stream."),
-		shards: desc("shards", "Unfinished shards of the stream, by whether a worker reads them.", "read"),
-		owners: desc("workers", "Workers that share the stream."),
-		gaps:   desc("gaps", "Number of gaps, where changes expired before they were folded, by whether they were repaired.", "repaired"),
+		process: process,
+		lag:     desc("lag_seconds", "Upper bound of the age of the oldest unfolded change, as reported by workers; absent while unknown for any shard. Investigate above 43200: at 86400 changes are lost."),
+		age:     desc("silence_seconds", "Longest time since the last news of any shard of the stream."),
+		shards:  desc("shards", "Unfinished shards of the stream, by whether a worker reads them.", "read"),
+		owners:  desc("workers", "Workers that share the stream."),
+		gaps:    desc("gaps", "Number of gaps, where changes expired before they were folded, by whether they were repaired.", "repaired"),
 	}
 }
 
@@ -47,13 +47,13 @@ func (w *Watch) Run(ctx context.Context) error {
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
 	for {
-		o, err := fold.Read(ctx, w.crew.Table, w.crew.Group)
+		o, err := fold.Read(ctx, w.process.Table, w.process.Group)
 		switch {
 		case err == nil:
 			w.last.Store(&o)
-			logOverview(w.crew.Logger, &o)
+			logOverview(w.process.Logger, &o)
 		case ctx.Err() == nil:
-			w.crew.Logger.Warn("cannot determine the lag of the folds", "error", err)
+			w.process.Logger.Warn("cannot determine the lag of the folds", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -91,7 +91,7 @@ func (w *Watch) Collect(out chan<- prometheus.Metric) {
 		}
 	}
 	open := o.OpenGaps()
-	if now := w.crew.Table.Now(); o.Known { // the last check may have been a while ago
+	if now := w.process.Table.Now(); o.Known { // the last check may have been a while ago
 		gauge(w.lag, (o.Lag() + max(now.Sub(o.At), 0)).Seconds())
 	}
 	gauge(w.age, age.Seconds())

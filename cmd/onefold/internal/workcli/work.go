@@ -99,26 +99,28 @@ func (c *Run) Validate() error {
 
 // Run folds until it is interrupted.
 func (c *Run) Run(ctx context.Context, env *Env) error {
-	return env.Open(ctx, Tuning{Delays: c.Delays, Memory: c.Memory, LeaseFor: c.LeaseFor, Owner: c.Name, Addr: c.Metrics}, func(crew *Process) error {
+	return env.Open(ctx, Tuning{Delays: c.Delays, Memory: c.Memory, LeaseFor: c.LeaseFor, Owner: c.Name, Addr: c.Metrics}, func(process *Process) error {
 		var sent outbox.Counts
-		tell, err := c.Notifier(crew.Table, &sent, crew.Logger)
+		tell, err := c.Notifier(process.Table, &sent, process.Logger)
 		if err != nil {
 			return err
 		}
 		// Maintenance and notifications run in one process at a time; folding is shared by leases.
-		due := Once(crew, append(crew.Maintenance, tell))
-		watch := NewWatch(crew)
-		moved := func(ctx context.Context) error { return migration.Watch(ctx, crew.Table.API(), crew.Table.Name()) }
-		services := []func(context.Context) error{crew.Worker.Run, due, watch.Run, moved}
+		due := Once(process, append(process.Maintenance, tell))
+		watch := NewWatch(process)
+		moved := func(ctx context.Context) error {
+			return migration.Watch(ctx, process.Table.API(), process.Table.Name())
+		}
+		services := []func(context.Context) error{process.Worker.Run, due, watch.Run, moved}
 		if c.Metrics != "" {
 			listener, err := listen.On("--metrics", c.Metrics)
 			if err != nil {
 				return err
 			}
 			fmt.Fprintf(env.Err, "metrics: http://%s/metrics\n", listener.Addr())
-			services = append(services, func(ctx context.Context) error { return serveMetrics(ctx, listener, crew, env.Version, watch, &sent) })
+			services = append(services, func(ctx context.Context) error { return serveMetrics(ctx, listener, process, env.Version, watch, &sent) })
 		}
-		fmt.Fprintf(env.Err, "folding the changes of %s as worker %s\n", crew.Table.Name(), crew.Worker.Owner())
+		fmt.Fprintf(env.Err, "folding the changes of %s as worker %s\n", process.Table.Name(), process.Worker.Owner())
 		return Together(ctx, services)
 	})
 }
@@ -140,13 +142,13 @@ func Together(ctx context.Context, services []func(context.Context) error) error
 
 // Once returns a service that runs the due jobs. If several processes may work on the table, only
 // one of them runs the jobs at a time.
-func Once(crew *Process, due []func(context.Context) error) func(context.Context) error {
+func Once(process *Process, due []func(context.Context) error) func(context.Context) error {
 	work := func(ctx context.Context) error { return Together(ctx, due) }
-	if !crew.Shared {
+	if !process.Shared {
 		return work
 	}
 	return func(ctx context.Context) error {
-		return lease.RunAsLeader(ctx, crew.Table, "upkeep", lease.Options{Logger: crew.Logger}, func(ctx context.Context) error {
+		return lease.RunAsLeader(ctx, process.Table, "upkeep", lease.Options{Logger: process.Logger}, func(ctx context.Context) error {
 			err := work(ctx)
 			if err == nil {
 				err = ctx.Err() // the job returns only when its context ends

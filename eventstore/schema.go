@@ -21,6 +21,7 @@ const flushesPerSecond = 4
 // Heads holds the version and state of streams, and their last events.
 var Heads = table.Define[Head, ID]("eventstore.head", table.Def[Head]{
 	PK: aggregatePK, SK: "#METADATA",
+	Access:  table.Access{Ingest: table.Rights{Puts: table.Whole, Updates: table.Whole}},
 	Example: exampleHead,
 	Doc:     "The version of an aggregate's stream, whether the stream is open, and its last events.",
 	Growth:  table.Growth{Writes: 1, Items: 0.1, Bytes: 2500, Transact: true},
@@ -45,6 +46,7 @@ type Page struct {
 // Pages holds the events before those in heads.
 var Pages = table.Define[Page, PageKey]("eventstore.page", table.Def[Page]{
 	PK: aggregatePK, SK: "PAGE#{first:012}",
+	Access:  table.Access{Ingest: table.Rights{Puts: table.Whole}},
 	Example: examplePage,
 	Doc:     "Consecutive events of an aggregate. Events never change and do not expire.",
 	Growth:  table.Growth{Writes: 0.01, Items: 0.01, Bytes: 4500, Transact: true}, // most aggregates end before
@@ -66,6 +68,7 @@ type Listed struct {
 // ListOf holds the lists of aggregates.
 var ListOf = table.Define[Listed, ListedKey]("eventstore.listed", table.Def[Listed]{
 	PK: "AGGREGATE_TYPE#{type}#{shard}", SK: "AGGREGATE#{id}",
+	Access: table.Access{Ingest: table.Rights{Puts: table.Whole}},
 	Doc:    "An aggregate in the list of its type.",
 	Growth: table.Growth{Writes: 0.1, Items: 0.1, Bytes: 150, Transact: true},
 })
@@ -91,6 +94,7 @@ type TypeEntry struct {
 // TypeEntries holds the index by event type.
 var TypeEntries = table.Define[TypeEntry, TypeEntryKey]("eventstore.typeentry", table.Def[TypeEntry]{
 	PK: "EVENT_TYPE#{eventType}[#{shard}]", SK: "EVENT#{eventId}",
+	Access:  table.Access{Fold: table.Rights{Puts: table.Whole}},
 	Example: exampleTypeEntry,
 	Doc:     "Where an event of a type is.",
 	Growth:  table.Growth{Writes: 1, Items: 1, Bytes: 200},
@@ -136,7 +140,8 @@ type Mark struct {
 // Marks holds appends by commit ID.
 var Marks = table.Define[Mark, MarkKey]("eventstore.mark", table.Def[Mark]{
 	PK: aggregatePK, SK: "COMMIT#{commitId}", Immutable: true,
-	Doc: "The events that an append stored, by commit ID.",
+	Access: table.Access{Ingest: table.Rights{Puts: table.Whole}},
+	Doc:    "The events that an append stored, by commit ID.",
 })
 
 // ReservationKey names a reserved value, such as an address in the scope email. Value is a hash
@@ -157,7 +162,8 @@ type Reservation struct {
 // Reservations holds values that only one aggregate may have.
 var Reservations = table.Define[Reservation, ReservationKey]("eventstore.reservation", table.Def[Reservation]{
 	PK: "UNIQUE#{scope}#{value}", SK: "RESERVATION",
-	Doc: "A value that only one aggregate may have, and which aggregate has it.",
+	Access: table.Access{Ingest: table.Rights{Puts: table.Whole, Deletes: true}},
+	Doc:    "A value that only one aggregate may have, and which aggregate has it.",
 })
 
 // PersonalReservationKey names a reserved value about a person.
@@ -173,5 +179,6 @@ type PersonalReservation struct{ PersonalReservationKey }
 // PersonalReservations holds the reserved values by person.
 var PersonalReservations = table.Define[PersonalReservation, PersonalReservationKey]("eventstore.personalreservation", table.Def[PersonalReservation]{
 	PK: "SUBJECT#{subject}", SK: "RESERVATION#{scope}#{value}",
-	Doc: "A reserved value with data of a person, by person.",
+	Access: table.Access{Ingest: table.Rights{Puts: table.Whole, Deletes: true}},
+	Doc:    "A reserved value with data of a person, by person.",
 })

@@ -25,6 +25,7 @@ type EntityInfo struct {
 	Immutable  bool
 	MaxBytes   int // 0: not declared
 	Growth     Growth
+	Access     Access
 	Allow      map[string]string // accepted findings of design checks, by name, each with the reason
 	Source     string            // where it is defined, as file:line with the file relative to its package's import path
 }
@@ -85,7 +86,7 @@ func (s *Schema) Indexes() []string { return s.indexNames() }
 func (e *entity) info() EntityInfo {
 	info := EntityInfo{
 		Name: e.name, Doc: e.doc, PK: e.pk.src, SK: e.sk.src, PKWords: e.words, Expires: e.expires, Immutable: e.immutable,
-		MaxBytes: e.maxBytes, Growth: e.growth, Source: e.source, Allow: e.allow, Attributes: attributes(e.stored), Key: attributes(e.keyPlan.Fields),
+		MaxBytes: e.maxBytes, Growth: e.growth, Access: e.access, Source: e.source, Allow: e.allow, Attributes: attributes(e.stored), Key: attributes(e.keyPlan.Fields),
 	}
 	for _, x := range e.indexes {
 		info.Indexes = append(info.Indexes, IndexInfo{Name: x.name, PK: x.pk.src, SK: x.sk.src, Conditional: x.when != nil})

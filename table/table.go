@@ -23,6 +23,12 @@ const (
 	AttrTTL    = "ttl" // when the item expires, N, epoch seconds
 )
 
+// Attributes that folds add to derived items, and to the tombstones of removed ones, which expire.
+const (
+	AttrFoldVersion = "fv" // N: the fold version, increased by every write
+	AttrFoldMarks   = "fm" // M of S: for each stream shard, the last change counted in the item
+)
+
 // Removed is the entity name of a tombstone: an item that a fold has removed but whose progress
 // marks must stay for a while. All reads of this package treat it as missing.
 const Removed = "fold.removed"

@@ -46,7 +46,7 @@ var Goals = table.Define[Goal, GoalKey]("analytics.goal", table.Def[Goal]{
 // the site's shards by a hash of their visitor, so that what is derived from a shard has one writer.
 var Blocks = table.Define[Block, BlockKey]("analytics.block", table.Def[Block]{
 	PK: eventPK, SK: blockSK,
-	Access:   table.Access{Ingest: table.Rights{Puts: table.Whole}},
+	Access:   table.Access{Ingest: table.Rights{Reads: table.Whole, Puts: table.Whole}},
 	MaxBytes: maxBlockBytes,
 	Example:  exampleBlock,
 	Doc:      "Page views and custom events that arrived together.",
@@ -152,7 +152,7 @@ var Realtimes = table.Define[Realtime, RealtimeKey]("analytics.realtime", table.
 // Salts holds the secrets from which visitor IDs are computed.
 var Salts = table.Define[Salt, SaltKey]("analytics.salt", table.Def[Salt]{
 	PK: sitePK, SK: "SALT#{day}",
-	Access:  table.Access{Ingest: table.Rights{Puts: table.Whole}},
+	Access:  table.Access{Ingest: table.Rights{Reads: table.Whole, Puts: table.Whole}},
 	Expires: func(s *Salt) time.Time { return s.ExpiresAt },
 	Doc:     "The secret of a site's day, from which visitor IDs are computed. It is deleted two days after the day.",
 })

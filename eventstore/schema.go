@@ -21,7 +21,7 @@ const flushesPerSecond = 4
 // Heads holds the version and state of streams, and their last events.
 var Heads = table.Define[Head, ID]("eventstore.head", table.Def[Head]{
 	PK: aggregatePK, SK: "#METADATA",
-	Access:  table.Access{Ingest: table.Rights{Puts: table.Whole, Updates: table.Whole}},
+	Access:  table.Access{Ingest: table.Rights{Reads: table.Whole, Puts: table.Whole, Updates: table.Whole}},
 	Example: exampleHead,
 	Doc:     "The version of an aggregate's stream, whether the stream is open, and its last events.",
 	Growth:  table.Growth{Writes: 1, Items: 0.1, Bytes: 2500, Transact: true},
@@ -46,7 +46,7 @@ type Page struct {
 // Pages holds the events before those in heads.
 var Pages = table.Define[Page, PageKey]("eventstore.page", table.Def[Page]{
 	PK: aggregatePK, SK: "PAGE#{first:012}",
-	Access:  table.Access{Ingest: table.Rights{Puts: table.Whole}},
+	Access:  table.Access{Ingest: table.Rights{Reads: table.Whole, Puts: table.Whole}},
 	Example: examplePage,
 	Doc:     "Consecutive events of an aggregate. Events never change and do not expire.",
 	Growth:  table.Growth{Writes: 0.01, Items: 0.01, Bytes: 4500, Transact: true}, // most aggregates end before
@@ -140,7 +140,7 @@ type Mark struct {
 // Marks holds appends by commit ID.
 var Marks = table.Define[Mark, MarkKey]("eventstore.mark", table.Def[Mark]{
 	PK: aggregatePK, SK: "COMMIT#{commitId}", Immutable: true,
-	Access: table.Access{Ingest: table.Rights{Puts: table.Whole}},
+	Access: table.Access{Ingest: table.Rights{Reads: table.Whole, Puts: table.Whole}},
 	Doc:    "The events that an append stored, by commit ID.",
 })
 
@@ -162,7 +162,7 @@ type Reservation struct {
 // Reservations holds values that only one aggregate may have.
 var Reservations = table.Define[Reservation, ReservationKey]("eventstore.reservation", table.Def[Reservation]{
 	PK: "UNIQUE#{scope}#{value}", SK: "RESERVATION",
-	Access: table.Access{Ingest: table.Rights{Puts: table.Whole, Deletes: true}},
+	Access: table.Access{Ingest: table.Rights{Reads: table.Whole, Puts: table.Whole, Deletes: true}},
 	Doc:    "A value that only one aggregate may have, and which aggregate has it.",
 })
 

@@ -12,9 +12,9 @@ type Access struct {
 // Rights are the attributes that a role reads, puts and updates, and whether it deletes items.
 type Rights struct {
 	Reads   Fields
-	Puts    Fields // creates or replaces items; includes reading them
-	Updates Fields // with UpdateItem; includes reading items
-	Deletes bool   // includes reading items
+	Puts    Fields // creates or replaces items
+	Updates Fields // with UpdateItem
+	Deletes bool
 }
 
 // Fields are names of attributes. Nil means none.

@@ -62,9 +62,9 @@ func keysWith(s *table.Schema, role rightsOf, right func(*table.Rights) bool) ma
 	return keys
 }
 
-// lookups allows a role to read the partitions that it uses.
+// lookups allows a role to read partitions with entities that it reads.
 func lookups(s *table.Schema, role rightsOf) []Statement {
-	keys := keysWith(s, role, func(r *table.Rights) bool { return r.Any() && (r.Reads == nil || r.Reads.Whole()) })
+	keys := keysWith(s, role, func(r *table.Rights) bool { return r.Reads.Whole() })
 	if len(keys) == 0 {
 		return nil
 	}
@@ -157,12 +157,12 @@ func addStored(names map[string]bool, e *table.EntityInfo, f table.Fields) {
 	if f == nil {
 		return
 	}
-	add(names, table.Fields{table.AttrPK, table.AttrSK})
+	add(names, table.Fields{table.AttrPK, table.AttrSK, table.AttrEntity})
 	if !f.Whole() {
 		add(names, f)
+		add(names, table.Fields{table.AttrTTL}) // a patch is conditional on an item that has not expired
 		return
 	}
-	add(names, table.Fields{table.AttrEntity})
 	if e.Access.Fold.Puts != nil {
 		add(names, table.Fields{table.AttrFoldVersion, table.AttrFoldMarks, table.AttrTTL})
 	}

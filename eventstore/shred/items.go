@@ -30,7 +30,6 @@ type Subject struct {
 // Subjects holds the keys of persons.
 var Subjects = table.Define[Subject, SubjectKey]("eventstore.subject", table.Def[Subject]{
 	PK: "SUBJECT#{subject}", SK: "KEY",
-	Access:  table.Access{Ingest: table.Rights{Puts: table.Whole}},
 	Indexes: []table.Index[Subject]{{Name: "gsi1", PK: "SUBJECTS#{shard}", SK: "SUBJECT#{subject}"}},
 	Doc:     "The encryption key of a person, until the person is erased.",
 })
@@ -48,15 +47,13 @@ type Link struct{ LinkKey }
 // Links holds aggregates by subject.
 var Links = table.Define[Link, LinkKey]("eventstore.link", table.Def[Link]{
 	PK: "SUBJECT#{subject}", SK: "AGGREGATE#{type}#{id}",
-	Access: table.Access{Ingest: table.Rights{Puts: table.Whole}},
-	Doc:    "An aggregate with data of a person, by person.",
+	Doc: "An aggregate with data of a person, by person.",
 })
 
 // Backlinks holds subjects by aggregate.
 var Backlinks = table.Define[Link, LinkKey]("eventstore.backlink", table.Def[Link]{
 	PK: "AGGREGATE#{type}#{id}", SK: "SUBJECT#{subject}",
-	Access: table.Access{Ingest: table.Rights{Puts: table.Whole}},
-	Doc:    "A person with data in an aggregate, by aggregate.",
+	Doc: "A person with data in an aggregate, by aggregate.",
 })
 
 // AggregatesOf queries the aggregates that a subject is in.

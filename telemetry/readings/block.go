@@ -74,7 +74,7 @@ const lingersPerSecond = 4
 // Blocks holds the raw facts as they arrive.
 var Blocks = table.Define[Block, BlockKey]("telemetry.block", table.Def[Block]{
 	PK: shardPK, SK: "READINGS#{blockId}",
-	Access:    table.Access{Ingest: table.Rights{Puts: table.Whole}},
+	Access:    table.Access{Ingest: table.Rights{Reads: table.Whole, Puts: table.Whole}},
 	Immutable: true,
 	MaxBytes:  maxBlockBytes,
 	Example:   exampleBlock,

@@ -93,15 +93,32 @@ func (g *Guard) GetShardIterator(ctx context.Context, in *dynamodbstreams.GetSha
 	if err := g.demand("GetShardIterator", g.stream(in.StreamArn), nil); err != nil {
 		return nil, err
 	}
-	return g.Backend.GetShardIterator(ctx, in, o...)
+	out, err := g.Backend.GetShardIterator(ctx, in, o...)
+	if err == nil {
+		g.remember(out.ShardIterator, g.stream(in.StreamArn))
+	}
+	return out, err
 }
 
-// GetRecords implements dynamo.Streams. IAM knows the stream from the iterator, which begins with its
-// ARN.
+// remember notes the stream of an iterator. In AWS iterators begin with it.
+func (g *Guard) remember(iterator *string, stream string) {
+	if iterator != nil {
+		g.iterators.Store(*iterator, stream)
+	}
+}
+
+// GetRecords implements dynamo.Streams.
 func (g *Guard) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput, o ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
-	arn, _, _ := strings.Cut(aws.ToString(in.ShardIterator), "|")
-	if err := g.demand("GetRecords", g.stream(&arn), nil); err != nil {
+	stream, _ := g.iterators.LoadAndDelete(aws.ToString(in.ShardIterator))
+	arn, _ := stream.(string)
+	if err := g.demand("GetRecords", arn, nil); err != nil {
 		return nil, err
 	}
-	return g.Backend.GetRecords(ctx, in, o...)
+	out, err := g.Backend.GetRecords(ctx, in, o...)
+	if err != nil { // the caller may repeat it
+		g.remember(in.ShardIterator, arn)
+		return nil, err
+	}
+	g.remember(out.NextShardIterator, arn)
+	return out, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -29,6 +30,8 @@ type Guard struct {
 	ARN func(name string) string
 	// Seen is called with each request. Optional.
 	Seen func(r *Request, allowed bool)
+
+	iterators sync.Map // ARN of the stream by iterator
 }
 
 // TableARN returns the ARN that Guard uses by default.

@@ -51,7 +51,8 @@ var policy = map[string][]string{
 	"table":             {"vocabulary", "dynamo", "table/internal/...", "internal/backoff", "github.com/cespare/xxhash/v2", "github.com/hashicorp/golang-lru/v2", "golang.org/x/sync/..."},
 	"table/purge":       {"vocabulary", "table", "golang.org/x/sync/..."},
 	"table/writebehind": {"vocabulary", "dynamo", "dynamo/dynamojson", "table", "internal/spool"},
-	"fold":              {"vocabulary", "dynamo", "table", "fold/...", "internal/block", "internal/backoff", "internal/varint", "github.com/hashicorp/golang-lru/v2/...", "golang.org/x/sync/...", "pgregory.net/rapid"},
+	"fold":              {"vocabulary", "dynamo", "table", "fold/...", "internal/block", "internal/backoff", "internal/varint", "github.com/hashicorp/golang-lru/v2/...", "golang.org/x/sync/...", "pgregory.net/rapid",
+		"internal/seeds"}, // its tests
 
 	"fold/lease":             {"vocabulary", "dynamo", "table", "fold/internal/requests", "internal/backoff", "golang.org/x/sync/errgroup"},
 	"fold/internal/requests": {"vocabulary", "dynamo", "table", "internal/backoff"},

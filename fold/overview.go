@@ -21,6 +21,7 @@ type Overview struct {
 	Shards   []ShardOverview // unfinished ones, by ID
 	Finished int             // shards completely folded, of the last 90 days
 	Owners   []string        // of the shards
+	Idle     []string        // workers that have no shard: there are more workers than shards, or they have just started
 	Gaps     []Gap           // open gaps first, then the latest
 	Known    bool            // the progress in every shard of the stream is known
 }
@@ -84,6 +85,11 @@ func Read(ctx context.Context, t *table.Table, group string) (Overview, error) {
 		o.Shards = append(o.Shards, *s)
 	}
 	o.Owners = slices.Sorted(maps.Keys(owners))
+	members, err := lease.Running(ctx, t, group)
+	if err != nil {
+		return o, fmt.Errorf("fold: overview of %s: %w", group, err)
+	}
+	o.Idle = slices.DeleteFunc(members, func(name string) bool { return owners[name] })
 	o.Gaps, err = gapsOf(ctx, t, group)
 	return o, err
 }

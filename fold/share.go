@@ -37,8 +37,12 @@ func (w *Worker) maintainLeases(ctx context.Context) error {
 	}
 	now = w.o.Clock()
 	w.leases.Observe(held, now, ids...)
-	quota := w.fairShare(held, len(open), now)
-	own, wanted := w.chooseLeases(open, held, quota, now)
+	crew, err := w.leases.Announce(ctx, held, now)
+	if err != nil {
+		return err
+	}
+	quotas := lease.Quotas(crew, len(open))
+	own, wanted := w.chooseLeases(open, held, w.leases.Surplus(held, quotas, now), now)
 	if err := w.renewLeases(ctx, own, held); err != nil {
 		return err
 	}
@@ -49,7 +53,7 @@ func (w *Worker) maintainLeases(ctx context.Context) error {
 		}
 	}
 	for _, sh := range wanted {
-		if mine >= quota {
+		if mine >= quotas[w.o.Owner] {
 			break
 		}
 		ok, err := w.takeLease(ctx, sh, held[sh.id])
@@ -78,9 +82,8 @@ func (w *Worker) nextLeaseCheck(held map[string]lease.Lease, now time.Time) time
 
 // chooseLeases returns the shards whose leases this worker has, and those it may take, in order of
 // preference: free ones, then those that others have beyond their fair share.
-func (w *Worker) chooseLeases(open []*shard, held map[string]lease.Lease, quota int, now time.Time) (own, wanted []*shard) {
+func (w *Worker) chooseLeases(open []*shard, held map[string]lease.Lease, surplus map[string]bool, now time.Time) (own, wanted []*shard) {
 	var others []*shard
-	count := map[string]int{}
 	for _, sh := range open {
 		l := held[sh.id]
 		switch {
@@ -89,26 +92,12 @@ func (w *Worker) chooseLeases(open []*shard, held map[string]lease.Lease, quota 
 			continue
 		case !w.leases.Live(&l, now), l.Owner == w.o.Owner: // its own if the response to a renewal was lost
 			wanted = append(wanted, sh)
-		default:
-			if count[l.Owner]++; count[l.Owner] > quota {
-				others = append(others, sh)
-			}
+		case surplus[sh.id]:
+			others = append(others, sh)
 		}
 		sh.lease.Drop() // taken by another worker, if it was this worker's
 	}
 	return own, append(wanted, others...)
-}
-
-// fairShare returns how many of n shards one worker should have, given the workers that hold live
-// leases.
-func (w *Worker) fairShare(held map[string]lease.Lease, n int, now time.Time) int {
-	owners := map[string]bool{w.o.Owner: true}
-	for _, l := range held {
-		if w.leases.Live(&l, now) {
-			owners[l.Owner] = true
-		}
-	}
-	return (n + len(owners) - 1) / len(owners)
 }
 
 // renewLeases renews this worker's leases, including expired ones that nobody has taken.
@@ -167,5 +156,8 @@ func (w *Worker) releaseLeases(ctx context.Context) error {
 	for i, sh := range w.order {
 		claims[i] = sh.lease
 	}
-	return w.leases.Release(ctx, claims, func(id string) lease.Progress { return w.shards[id].progress() })
+	if err := w.leases.Release(ctx, claims, func(id string) lease.Progress { return w.shards[id].progress() }); err != nil {
+		return err
+	}
+	return w.leases.Leave(ctx)
 }

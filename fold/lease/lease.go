@@ -54,11 +54,13 @@ type Progress struct {
 }
 
 // Duration returns the duration of a lease, or otherwise if the stored value is out of range.
-func (l *Lease) Duration(otherwise time.Duration) time.Duration {
-	if l.For <= 0 || l.For > Most {
+func (l *Lease) Duration(otherwise time.Duration) time.Duration { return duration(l.For, otherwise) }
+
+func duration(stored, otherwise time.Duration) time.Duration {
+	if stored <= 0 || stored > Most {
 		return otherwise
 	}
-	return l.For
+	return stored
 }
 
 // Leases is the entity of leases.

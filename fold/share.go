@@ -41,19 +41,31 @@ func (w *Worker) maintainLeases(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	quotas := lease.Quotas(crew, len(open))
-	own, wanted := w.chooseLeases(open, held, w.leases.Surplus(held, quotas, now), now)
+	quotas := crew.Quotas(len(open))
+	own, free, others := w.chooseLeases(open, held, w.leases.Surplus(held, quotas, now), now)
 	if err := w.renewLeases(ctx, own, held); err != nil {
 		return err
 	}
+	if err := w.takeLeases(ctx, free, held, max(quotas[w.o.Owner], crew.Free(len(open)))); err != nil {
+		return err
+	}
+	if err := w.takeLeases(ctx, others, held, quotas[w.o.Owner]); err != nil {
+		return err
+	}
+	w.leaseAt = w.nextLeaseCheck(held, now)
+	return nil
+}
+
+// takeLeases acquires leases until this worker has as many as limit.
+func (w *Worker) takeLeases(ctx context.Context, wanted []*shard, held map[string]lease.Lease, limit int) error {
 	mine := 0
-	for _, sh := range open {
-		if sh.lease.Held() {
+	for _, sh := range w.order {
+		if sh.listed && !sh.finished() && sh.lease.Held() {
 			mine++
 		}
 	}
 	for _, sh := range wanted {
-		if mine >= quotas[w.o.Owner] {
+		if mine >= limit {
 			break
 		}
 		ok, err := w.takeLease(ctx, sh, held[sh.id])
@@ -64,7 +76,6 @@ func (w *Worker) maintainLeases(ctx context.Context) error {
 			mine++
 		}
 	}
-	w.leaseAt = w.nextLeaseCheck(held, now)
 	return nil
 }
 
@@ -80,10 +91,9 @@ func (w *Worker) nextLeaseCheck(held map[string]lease.Lease, now time.Time) time
 	return next
 }
 
-// chooseLeases returns the shards whose leases this worker has, and those it may take, in order of
-// preference: free ones, then those that others have beyond their fair share.
-func (w *Worker) chooseLeases(open []*shard, held map[string]lease.Lease, surplus map[string]bool, now time.Time) (own, wanted []*shard) {
-	var others []*shard
+// chooseLeases returns the shards whose leases this worker has, and those it may take: free ones, and
+// those that others have beyond their share.
+func (w *Worker) chooseLeases(open []*shard, held map[string]lease.Lease, surplus map[string]bool, now time.Time) (own, free, others []*shard) {
 	for _, sh := range open {
 		l := held[sh.id]
 		switch {
@@ -91,13 +101,13 @@ func (w *Worker) chooseLeases(open []*shard, held map[string]lease.Lease, surplu
 			own = append(own, sh)
 			continue
 		case !w.leases.Live(&l, now), l.Owner == w.o.Owner: // its own if the response to a renewal was lost
-			wanted = append(wanted, sh)
+			free = append(free, sh)
 		case surplus[sh.id]:
 			others = append(others, sh)
 		}
 		sh.lease.Drop() // taken by another worker, if it was this worker's
 	}
-	return own, append(wanted, others...)
+	return own, free, others
 }
 
 // renewLeases renews this worker's leases, including expired ones that nobody has taken.

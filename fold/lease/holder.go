@@ -27,7 +27,7 @@ type Holder struct {
 	Crew     string // added to Group for members, where several crews have leases in one group
 
 	observed map[string]observation // by shard
-	seen     map[string]observation // members by name
+	seen     map[string]sign        // members by name
 	signs    int64                  // signs of life of this process
 }
 

@@ -44,35 +44,49 @@ var MembersOf = table.NewQuery(Members, table.QueryDef[In]{
 	Load: table.Load{PerSecond: 0.1, Items: 4, ItemBytes: 150},
 })
 
-// Announce stores a sign of life of this process, and returns the names of all live members of the
-// group, itself included, sorted. Owners of live leases count even if they have not announced
-// themselves.
-func (h *Holder) Announce(ctx context.Context, held map[string]Lease, now time.Time) ([]string, error) {
+// Crew are the live members of a group.
+type Crew struct {
+	names []string // sorted
+	sure  int      // number of those that have leases, or have given a sign of life since this process looks
+}
+
+// Announce stores a sign of life of this process, and returns the live members of the group, itself
+// included. Owners of live leases count even if they have not announced themselves.
+func (h *Holder) Announce(ctx context.Context, held map[string]Lease, now time.Time) (Crew, error) {
 	if err := h.sign(ctx, false); err != nil {
-		return nil, err
+		return Crew{}, err
 	}
-	live := map[string]bool{h.Owner: true}
+	sure := map[string]bool{h.Owner: true}
 	for _, l := range held {
 		if h.Live(&l, now) {
-			live[l.Owner] = true
+			sure[l.Owner] = true
 		}
 	}
-	observed := map[string]observation{}
+	live, observed := maps.Clone(sure), map[string]sign{}
 	for m, err := range MembersOf.All(ctx, h.Requests.Table, In{h.members()}) {
 		if err != nil {
-			return nil, fmt.Errorf("lease: members of %s: %w", h.members(), err)
+			return Crew{}, fmt.Errorf("lease: members of %s: %w", h.members(), err)
 		}
 		o, seen := h.seen[m.Name]
 		if !seen || o.turn != m.Turn {
-			o = observation{turn: m.Turn, at: now}
+			o = sign{observation{turn: m.Turn, at: now}, seen}
 		}
 		observed[m.Name] = o
 		if !m.Left && now.Before(o.at.Add(duration(m.For, h.For))) {
 			live[m.Name] = true
+			sure[m.Name] = sure[m.Name] || o.again
 		}
 	}
 	h.seen = observed
-	return slices.Sorted(maps.Keys(live)), nil
+	maps.DeleteFunc(sure, func(_ string, is bool) bool { return !is })
+	return Crew{slices.Sorted(maps.Keys(live)), len(sure)}, nil
+}
+
+// sign is when a holder first saw the present sign of life of a member, and whether it has seen an
+// earlier one: the member may otherwise be long gone.
+type sign struct {
+	observation
+	again bool
 }
 
 // Running returns the members of a group that have given a sign of life within their duration, by
@@ -109,15 +123,20 @@ func (h *Holder) sign(ctx context.Context, left bool) error {
 // members returns the name of the group that the process is a member of.
 func (h *Holder) members() string { return h.Group + h.Crew }
 
-// Quotas divides n leases among members, given by name and sorted: each gets n/len(names), and the
-// first ones the rest. All members come to the same result, so each knows the quota of the others.
-func Quotas(names []string, n int) map[string]int {
-	quotas := make(map[string]int, len(names))
-	for i, name := range names {
-		quotas[name] = (n + len(names) - 1 - i) / len(names)
+// Quotas divides n leases among the members: each gets n by their number, and the first ones by name
+// the rest. All members come to the same result, so each knows the quota of the others.
+func (c Crew) Quotas(n int) map[string]int {
+	quotas := make(map[string]int, len(c.names))
+	for i, name := range c.names {
+		quotas[name] = (n + len(c.names) - 1 - i) / len(c.names)
 	}
 	return quotas
 }
+
+// Free returns up to how many of n leases a member takes from nobody. It may be more than its quota:
+// members that are gone have a quota until their time is over, but shards should not wait for them.
+// Others then take what is beyond the quota.
+func (c Crew) Free(n int) int { return (n + c.sure - 1) / c.sure }
 
 // Surplus returns the live leases of others beyond their quota: what a member below its own quota may
 // take. Owners that are no members have none.

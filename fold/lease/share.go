@@ -110,13 +110,14 @@ func (s *sharer) adjust(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	quotas := Quotas(crew, len(s.jobs))
+	quotas := crew.Quotas(len(s.jobs))
 	mine, err := s.keep(ctx, held)
 	if err != nil {
 		return 0, err
 	}
-	for _, j := range s.wanted(held, s.Surplus(held, quotas, now), now) {
-		if mine >= quotas[s.Owner] {
+	free, others := s.wanted(held, s.Surplus(held, quotas, now), now)
+	for i, j := range slices.Concat(free, others) {
+		if mine >= quotas[s.Owner] && (i >= len(free) || mine >= crew.Free(len(s.jobs))) {
 			break
 		}
 		ok, err := s.Acquire(ctx, j.claim, held[j.claim.shard], Progress{})
@@ -154,9 +155,9 @@ func (s *sharer) keep(ctx context.Context, held map[string]Lease) (mine int, err
 	return mine, nil
 }
 
-// wanted returns the jobs that this process may take, in order of preference.
-func (s *sharer) wanted(held map[string]Lease, surplus map[string]bool, now time.Time) []*job {
-	var free, others []*job
+// wanted returns the jobs that this process may take: free ones, and those that others have beyond
+// their share.
+func (s *sharer) wanted(held map[string]Lease, surplus map[string]bool, now time.Time) (free, others []*job) {
 	for _, j := range s.jobs {
 		l := held[j.claim.shard]
 		switch {
@@ -167,7 +168,7 @@ func (s *sharer) wanted(held map[string]Lease, surplus map[string]bool, now time
 			others = append(others, j)
 		}
 	}
-	return slices.Concat(free, others)
+	return free, others
 }
 
 // nextLook returns how long to wait: a third of a lease, or until one of another process may have

@@ -54,7 +54,7 @@ func (p *pattern) get(ctx context.Context, t *Table, in, v any) error {
 	if err != nil {
 		return p.failed(err)
 	}
-	it, err := t.getLive(ctx, &dynamodb.GetItemInput{Key: key})
+	it, err := t.getLive(ctx, key)
 	if err == nil {
 		err = p.entity.decode(it, v)
 	}

@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"strconv"
 
-	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -179,37 +178,6 @@ func (e *Entity[T, K]) Get(ctx context.Context, t *Table, k K) (T, error) {
 	return v, err
 }
 
-// GetFields is Get for some attributes; other fields are zero. A role whose policy names attributes
-// may read them in this way, but not the whole item. Errors: those of Get.
-func (e *Entity[T, K]) GetFields(ctx context.Context, t *Table, k K, fields ...string) (T, error) {
-	var v T
-	err := e.core.getFields(ctx, t, &k, &v, fields)
-	if err != nil {
-		err = e.core.failed("get", err)
-	}
-	return v, err
-}
-
-func (e *entity) getFields(ctx context.Context, t *Table, k, v any, fields []string) error {
-	key, err := e.key(k)
-	if err != nil {
-		return err
-	}
-	projection := expression.NamesList(expression.Name(AttrPK), expression.Name(AttrSK), expression.Name(AttrEntity), expression.Name(AttrTTL))
-	for _, name := range fields {
-		projection = projection.AddNames(expression.Name(name))
-	}
-	built, err := expression.NewBuilder().WithProjection(projection).Build()
-	if err != nil {
-		return err
-	}
-	it, err := t.getLive(ctx, &dynamodb.GetItemInput{Key: key, ProjectionExpression: built.Projection(), ExpressionAttributeNames: built.Names()})
-	if err != nil {
-		return err
-	}
-	return e.decode(it, v)
-}
-
 // get reads an item into v, and returns it as stored. v is zero after an error of the read.
 func (e *entity) get(ctx context.Context, t *Table, k, v any) (Item, error) {
 	reflect.ValueOf(v).Elem().SetZero()
@@ -217,17 +185,16 @@ func (e *entity) get(ctx context.Context, t *Table, k, v any) (Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	it, err := t.getLive(ctx, &dynamodb.GetItemInput{Key: key})
+	it, err := t.getLive(ctx, key)
 	if err != nil {
 		return nil, err
 	}
 	return it, e.decode(it, v)
 }
 
-// getLive reads an item of the table consistently. Errors: ErrNotFound, as Get.
-func (t *Table) getLive(ctx context.Context, in *dynamodb.GetItemInput) (Item, error) {
-	in.TableName, in.ConsistentRead = &t.name, &consistent
-	out, err := t.api.GetItem(ctx, in)
+// getLive reads an item consistently. Errors: ErrNotFound, as Get.
+func (t *Table) getLive(ctx context.Context, key Item) (Item, error) {
+	out, err := t.api.GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.name, Key: key, ConsistentRead: &consistent})
 	if err != nil {
 		return nil, err
 	}

@@ -64,7 +64,7 @@ func keysWith(s *table.Schema, role rightsOf, right func(*table.Rights) bool) ma
 
 // lookups allows a role to read partitions with entities that it reads.
 func lookups(s *table.Schema, role rightsOf) []Statement {
-	keys := keysWith(s, role, func(r *table.Rights) bool { return r.Reads.Whole() })
+	keys := keysWith(s, role, func(r *table.Rights) bool { return whole(r.Reads) })
 	if len(keys) == 0 {
 		return nil
 	}
@@ -78,7 +78,7 @@ func parts(s *table.Schema, role rightsOf) []Statement {
 	for _, p := range partitions(s) {
 		names := map[string]bool{}
 		for _, e := range p.entities {
-			if r := role(&e); r.Reads != nil && !r.Reads.Whole() {
+			if r := role(&e); r.Reads != nil && !whole(r.Reads) {
 				add(names, r.Reads)
 				add(names, table.Fields{table.AttrPK, table.AttrSK, table.AttrEntity, table.AttrTTL})
 			}
@@ -110,7 +110,7 @@ func changes(s *table.Schema, role rightsOf) []Statement {
 		written(s, role, "Put", "dynamodb:PutItem", func(r *table.Rights) table.Fields { return r.Puts }),
 		written(s, role, "Update", "dynamodb:UpdateItem", func(r *table.Rights) table.Fields { return r.Updates }),
 	)
-	if keys := keysWith(s, role, func(r *table.Rights) bool { return r.Deletes }); len(keys) > 0 {
+	if keys := keysWith(s, role, func(r *table.Rights) bool { return r.Deletes != nil }); len(keys) > 0 {
 		all = append(all, allow("Delete", []string{"dynamodb:DeleteItem"}, keys, "what no longer holds is removed"))
 	}
 	return all
@@ -120,17 +120,17 @@ func changes(s *table.Schema, role rightsOf) []Statement {
 func written(s *table.Schema, role rightsOf, name, action string, fields func(*table.Rights) table.Fields) []Statement {
 	keys := map[string]map[string]bool{} // partition keys by their attributes
 	for _, p := range partitions(s) {
-		names, some, whole := map[string]bool{}, false, true
+		names, some, all := map[string]bool{}, false, true
 		for _, e := range p.entities {
 			f := fields(role(&e))
-			some, whole = some || f != nil, whole && f.Whole()
+			some, all = some || f != nil, all && whole(f)
 			addStored(names, &e, f)
 		}
 		if !some {
 			continue
 		}
 		set := ""
-		if !whole {
+		if !all {
 			set = strings.Join(slices.Sorted(maps.Keys(names)), " ")
 		}
 		if keys[set] == nil {
@@ -158,7 +158,7 @@ func addStored(names map[string]bool, e *table.EntityInfo, f table.Fields) {
 		return
 	}
 	add(names, table.Fields{table.AttrPK, table.AttrSK, table.AttrEntity})
-	if !f.Whole() {
+	if !whole(f) {
 		add(names, f)
 		add(names, table.Fields{table.AttrTTL}) // a patch is conditional on an item that has not expired
 		return
@@ -177,6 +177,9 @@ func addStored(names map[string]bool, e *table.EntityInfo, f table.Fields) {
 	}
 }
 
+// whole reports whether fields include all attributes of an entity.
+func whole(f table.Fields) bool { return slices.Contains(f, table.Whole[0]) }
+
 func add(names map[string]bool, f table.Fields) {
 	for _, name := range f {
 		names[name] = true
@@ -189,7 +192,7 @@ func add(names map[string]bool, f table.Fields) {
 func protected(s *table.Schema, role rightsOf) []Statement {
 	denied := map[string]bool{}
 	for _, p := range partitions(s) {
-		if slices.ContainsFunc(p.entities, isFact) && !p.has(role, func(r *table.Rights) bool { return r.Updates != nil || r.Deletes }) {
+		if slices.ContainsFunc(p.entities, isFact) && !p.has(role, func(r *table.Rights) bool { return r.Updates != nil || r.Deletes != nil }) {
 			denied[p.key] = true
 		}
 	}

@@ -65,8 +65,7 @@ func duration(stored, otherwise time.Duration) time.Duration {
 
 // Leases is the entity of leases.
 var Leases = table.Define[Lease, Key]("fold.lease", table.Def[Lease]{
-	PK: "FOLD#{group}", SK: "LEASE#{shard}",
-	Access:  table.Access{Fold: table.Rights{Puts: table.Whole}},
+	PK: "FOLD#{group}", SK: "LEASE#{shard}", Access: table.Access{Fold: table.Rights{Puts: table.Whole}},
 	Expires: func(l *Lease) time.Time { return l.At.Add(l.For + keep) },
 	Example: func(l *Lease) { l.Owner, l.For, l.Siblings = "worker-1", 30*time.Second, 4 },
 	Doc:     "The worker that reads a stream shard.",

@@ -31,8 +31,7 @@ type Member struct {
 
 // Members is the entity of members.
 var Members = table.Define[Member, MemberKey]("fold.member", table.Def[Member]{
-	PK: "FOLD#{group}", SK: "MEMBER#{name}",
-	Access:  table.Access{Fold: table.Rights{Puts: table.Whole}},
+	PK: "FOLD#{group}", SK: "MEMBER#{name}", Access: table.Access{Fold: table.Rights{Puts: table.Whole}},
 	Expires: func(m *Member) time.Time { return m.At.Add(m.For + keepMember) },
 	Example: func(m *Member) { m.For = 30 * time.Second },
 	Doc:     "A process that shares stream shards or jobs with others.",

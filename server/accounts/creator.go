@@ -3,6 +3,10 @@ package accounts
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/onefold/onefold/table"
 )
@@ -22,10 +26,7 @@ func (s *Store) backed(ctx context.Context, creator, site string, least Role) er
 	if creator == "" {
 		return nil
 	}
-	if !validID(creator) {
-		return ErrDenied
-	}
-	u, err := Users.GetFields(ctx, s.t, UserKey{creator}, backing...)
+	u, err := s.backer(ctx, creator)
 	if err != nil {
 		return denied(err)
 	}
@@ -33,6 +34,26 @@ func (s *Store) backed(ctx context.Context, creator, site string, least Role) er
 		return ErrDenied
 	}
 	return nil
+}
+
+// backer reads only what backed needs of a user. Errors: table.ErrNotFound.
+func (s *Store) backer(ctx context.Context, userID string) (User, error) {
+	if !validID(userID) {
+		return User{}, fmt.Errorf("accounts: user: %w", table.ErrNotFound)
+	}
+	key, err := Users.Key(UserKey{userID})
+	if err != nil {
+		return User{}, err
+	}
+	name, consistent, projection := s.t.Name(), true, "pk, sk, et, "+strings.Join(backing, ", ")
+	out, err := s.t.API().GetItem(ctx, &dynamodb.GetItemInput{TableName: &name, Key: key, ConsistentRead: &consistent, ProjectionExpression: &projection})
+	if err != nil {
+		return User{}, err
+	}
+	if len(out.Item) == 0 {
+		return User{}, fmt.Errorf("accounts: user: %w", table.ErrNotFound)
+	}
+	return Users.Decode(out.Item)
 }
 
 // Backed reports whether the creator of a key or share could still create it for the site. If not,

@@ -79,9 +79,8 @@ const listShards = 4
 
 // Arrivals holds the fleets in which readings arrive.
 var Arrivals = table.Define[Arriving, ArrivingKey]("telemetry.arriving", table.Def[Arriving]{
-	PK: "READINGS_ARRIVING#{shard}", SK: "FLEET#{fleetId}",
-	Access: table.Access{Ingest: table.Rights{Puts: table.Whole}},
-	Doc:    "A fleet whose readings are being moved into segments.",
+	PK: "READINGS_ARRIVING#{shard}", SK: "FLEET#{fleetId}", Access: table.Access{Ingest: table.Rights{Puts: table.Whole}},
+	Doc: "A fleet whose readings are being moved into segments.",
 })
 
 var arrivingAt = table.FieldOf(Arrivals, func(a *Arriving) *time.Time { return &a.At })

@@ -109,16 +109,14 @@ func (g *Guard) remember(iterator *string, stream string) {
 
 // GetRecords implements dynamo.Streams.
 func (g *Guard) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput, o ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
-	stream, _ := g.iterators.LoadAndDelete(aws.ToString(in.ShardIterator))
+	stream, _ := g.iterators.Load(aws.ToString(in.ShardIterator))
 	arn, _ := stream.(string)
 	if err := g.demand("GetRecords", arn, nil); err != nil {
 		return nil, err
 	}
 	out, err := g.Backend.GetRecords(ctx, in, o...)
-	if err != nil { // the caller may repeat it
-		g.remember(in.ShardIterator, arn)
-		return nil, err
+	if err == nil {
+		g.remember(out.NextShardIterator, arn)
 	}
-	g.remember(out.NextShardIterator, arn)
-	return out, nil
+	return out, err
 }

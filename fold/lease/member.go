@@ -40,7 +40,7 @@ var Members = table.Define[Member, MemberKey]("fold.member", table.Def[Member]{
 // MembersOf lists the members of a group.
 var MembersOf = table.NewQuery(Members, table.QueryDef[In]{
 	ID: "F5", Question: "the members of a group of folds", PK: "FOLD#{group}", Prefix: "MEMBER#",
-	Load: table.Load{PerSecond: 0.1, Items: 4, ItemBytes: 150},
+	Load: table.Load{PerSecond: 0.001, Items: 4, ItemBytes: 150},
 })
 
 // Crew are the live members of a group.

@@ -52,7 +52,8 @@ var policy = map[string][]string{
 	"table/purge":       {"vocabulary", "table", "golang.org/x/sync/..."},
 	"table/writebehind": {"vocabulary", "dynamo", "dynamo/dynamojson", "table", "internal/spool"},
 	"table/upsert":      {"table", "engine"}, // its tests use the engine
-	"fold":              {"vocabulary", "dynamo", "table", "fold/...", "internal/block", "internal/backoff", "internal/varint", "github.com/hashicorp/golang-lru/v2/...", "golang.org/x/sync/...", "pgregory.net/rapid"},
+	"fold": {"vocabulary", "dynamo", "table", "fold/...", "internal/block", "internal/backoff", "internal/varint", "github.com/hashicorp/golang-lru/v2/...", "golang.org/x/sync/...", "pgregory.net/rapid",
+		"internal/seeds"}, // its tests
 
 	"fold/lease":             {"vocabulary", "dynamo", "table", "fold/internal/requests", "internal/backoff", "golang.org/x/sync/errgroup"},
 	"fold/internal/requests": {"vocabulary", "dynamo", "table", "internal/backoff"},
@@ -134,11 +135,12 @@ var policy = map[string][]string{
 		"eventstore", "github.com/twmb/franz-go/pkg/kfake", "github.com/twmb/franz-go/pkg/kmsg"}, // its tests
 	"eventstore/eventstoretest": {"vocabulary", "dynamo", "table", "eventstore", "eventstore/registry", "eventstore/shred", "engine/enginetest", "internal/seeds"},
 
-	"blueprint/lint": {"vocabulary", "table",
+	"blueprint/lint": {"vocabulary", "table", "blueprint/cost",
 		"server/accounts", "analytics", "telemetry", "eventstore"}, // its tests: what it looks at
 	"blueprint/infra": {"vocabulary", "dynamo", "dynamo/dynamojson", "table", "github.com/hashicorp/hcl/v2/...", "github.com/zclconf/go-cty/...", "go.yaml.in/yaml/v3",
-		"analytics", "telemetry", "eventstore"}, // its tests: what it deploys
-	"blueprint/page": {"blueprint", "table", "analytics", "telemetry", "eventstore"}, // the last three in its tests: what it describes
+		"analytics", "telemetry", "eventstore", "server/accounts", "blueprint/infra/iamtest"}, // its tests: what it deploys
+	"blueprint/infra/iamtest": {"vocabulary", "dynamo", "table"},
+	"blueprint/page":          {"blueprint", "table", "analytics", "telemetry", "eventstore"}, // the last three in its tests: what it describes
 	"blueprint/workbench": {"blueprint", "table",
 		"blueprint/diff", "analytics", "telemetry", "eventstore"}, // its tests
 	"blueprint/diff": {"blueprint", "table"},

@@ -24,7 +24,7 @@ const lingersPerSecond = 4.7
 
 // Sites holds the sites and their settings.
 var Sites = table.Define[Site, SiteKey]("analytics.site", table.Def[Site]{
-	PK: sitePK, SK: "METADATA",
+	PK: sitePK, SK: "METADATA", Access: table.Access{Ingest: table.Rights{Reads: table.Whole}},
 	Indexes: []table.Index[Site]{{Name: "gsi1", PK: "OWNER#{ownerId}", SK: "SITE#{siteId}"}},
 	Doc:     "A tracked web site or app and its settings.",
 })
@@ -44,7 +44,7 @@ var Goals = table.Define[Goal, GoalKey]("analytics.goal", table.Def[Goal]{
 // Blocks holds the raw facts: events that arrived together share an item. Events are spread over
 // the site's shards by a hash of their visitor, so that what is derived from a shard has one writer.
 var Blocks = table.Define[Block, BlockKey]("analytics.block", table.Def[Block]{
-	PK: eventPK, SK: blockSK,
+	PK: eventPK, SK: blockSK, Access: table.Access{Ingest: table.Rights{Reads: table.Whole, Puts: table.Whole}},
 	MaxBytes: maxBlockBytes,
 	Example:  exampleBlock,
 	Doc:      "Page views and custom events that arrived together.",
@@ -70,7 +70,7 @@ type Window struct {
 
 // Windows lets folds recognize resent events.
 var Windows = table.Define[Window, WindowKey]("analytics.window", table.Def[Window]{
-	PK: eventPK, SK: fold.WindowSK,
+	PK: eventPK, SK: fold.WindowSK, Access: table.Access{Ingest: table.Rights{Reads: table.Whole}, Fold: table.Rights{Puts: table.Whole}},
 	Expires:  func(w *Window) time.Time { return w.Expiry() },
 	MaxBytes: maxWindowBytes,
 	Example:  exampleWindow,
@@ -85,7 +85,7 @@ var Visitors = table.Define[Visitor, VisitorKey]("analytics.visitor", table.Def[
 
 // VisitPages holds the pages of VisitLog.
 var VisitPages = table.Define[VisitPage, VisitsKey]("analytics.visits", table.Def[VisitPage]{
-	PK: eventPK, SK: "VISITS#{day}#{page:07}",
+	PK: eventPK, SK: "VISITS#{day}#{page:07}", Access: table.Access{Fold: table.Rights{Puts: table.Whole}},
 	MaxBytes: maxVisitsBytes,
 	Example:  exampleVisitPage,
 	Doc:      "Changes of visitors' days: the visits of a visitor before and after.",
@@ -97,7 +97,7 @@ var VisitPages = table.Define[VisitPage, VisitsKey]("analytics.visits", table.De
 
 // Sessions holds the visits of identified users, folded from visitors' days.
 var Sessions = table.Define[Session, SessionKey]("analytics.session", table.Def[Session]{
-	PK: sitePK, SK: "SESSION#{sessionId}",
+	PK: sitePK, SK: "SESSION#{sessionId}", Access: table.Access{Fold: table.Rights{Puts: table.Whole}},
 	Indexes: []table.Index[Session]{{Name: "gsi1", PK: "USER#{userId}", SK: "SESSION#{sessionId}"}},
 	Expires: func(s *Session) time.Time { return s.ExpiresAt },
 	Example: exampleSession,
@@ -116,7 +116,7 @@ const (
 
 // StatsItems holds the counts of hours, days and months. Hours are folded, the others rolled up.
 var StatsItems = table.Define[Stats, StatsKey]("analytics.stats", table.Def[Stats]{
-	PK: countsPK, SK: statsSK,
+	PK: countsPK, SK: statsSK, Access: table.Access{Fold: table.Rights{Puts: table.Whole}},
 	Expires: func(s *Stats) time.Time { return s.ExpiresAt },
 	Example: exampleStats,
 	Doc:     "Figures of a site for one hour, day or month.",
@@ -125,7 +125,7 @@ var StatsItems = table.Define[Stats, StatsKey]("analytics.stats", table.Def[Stat
 
 // Breakdowns holds counts by one dimension. Hours are folded, the others rolled up.
 var Breakdowns = table.Define[Breakdown, BreakdownKey]("analytics.breakdown", table.Def[Breakdown]{
-	PK: countsPK, SK: breakdownSK,
+	PK: countsPK, SK: breakdownSK, Access: table.Access{Fold: table.Rights{Puts: table.Whole}},
 	Expires:  func(b *Breakdown) time.Time { return b.ExpiresAt },
 	MaxBytes: maxBreakdownBytes,
 	Example:  exampleBreakdown,
@@ -135,7 +135,7 @@ var Breakdowns = table.Define[Breakdown, BreakdownKey]("analytics.breakdown", ta
 
 // Realtimes holds the counts of the last minutes, folded from events.
 var Realtimes = table.Define[Realtime, RealtimeKey]("analytics.realtime", table.Def[Realtime]{
-	PK: countsPK, SK: "REALTIME#{minute}",
+	PK: countsPK, SK: "REALTIME#{minute}", Access: table.Access{Fold: table.Rights{Puts: table.Whole}},
 	Expires: func(r *Realtime) time.Time { return r.ExpiresAt },
 	Doc:     "Realtime figures of a site for one minute.",
 	Growth:  table.Growth{Writes: 0.97, Most: 50, MostDelayed: 0.08, Delayed: 0.0095, Bytes: 500},
@@ -143,14 +143,14 @@ var Realtimes = table.Define[Realtime, RealtimeKey]("analytics.realtime", table.
 
 // Salts holds the secrets from which visitor IDs are computed.
 var Salts = table.Define[Salt, SaltKey]("analytics.salt", table.Def[Salt]{
-	PK: sitePK, SK: "SALT#{day}",
+	PK: sitePK, SK: "SALT#{day}", Access: table.Access{Ingest: table.Rights{Reads: table.Whole, Puts: table.Whole}},
 	Expires: func(s *Salt) time.Time { return s.ExpiresAt },
 	Doc:     "The secret of a site's day, from which visitor IDs are computed. It is deleted two days after the day.",
 })
 
 // RollupMarks holds the days that need a roll-up.
 var RollupMarks = table.Define[RollupMark, RollupKey]("analytics.rollup", table.Def[RollupMark]{
-	PK: sitePK, SK: "ROLLUP#{day}",
+	PK: sitePK, SK: "ROLLUP#{day}", Access: table.Access{Fold: table.Rights{Puts: table.Whole}},
 	Example: exampleRollupMark,
 	Doc:     "A day of a site whose hours changed since its last roll-up.",
 	Growth:  table.Growth{Writes: 1.9, Most: 7, MostDelayed: 0.042, Bytes: 200},

@@ -53,7 +53,7 @@ const keepEntry = 48 * time.Hour
 
 // FeedEntries holds the appends that are on their way into the feed.
 var FeedEntries = table.Define[FeedEntry, FeedEntryKey]("eventstore.feedentry", table.Def[FeedEntry]{
-	PK: "FEED_ENTRIES", SK: "ENTRY#{entry}",
+	PK: "FEED_ENTRIES", SK: "ENTRY#{entry}", Access: table.Access{Ingest: table.Rights{Puts: table.Whole}},
 	Example: exampleFeedEntry,
 	Doc:     "An append that is not in the feed yet.",
 	Growth:  table.Growth{Writes: 1, Items: 1, Bytes: 250, Transact: true, Keep: keepEntry},
@@ -76,7 +76,7 @@ const feedPK = "FEED"
 
 // FeedChunks holds the feed.
 var FeedChunks = table.Define[FeedChunk, FeedChunkKey]("eventstore.feed", table.Def[FeedChunk]{
-	PK: feedPK, SK: "POSITION#{last:012}", Immutable: true,
+	PK: feedPK, SK: "POSITION#{last:012}", Immutable: true, Access: table.Access{Fold: table.Rights{Puts: table.Whole}},
 	Example: exampleFeedChunk,
 	Doc:     "Appends of all aggregates, in one order without gaps.",
 	Growth:  table.Growth{Writes: 1, Delayed: 0.1, Most: flushesPerSecond, Items: 1, Bytes: 250, Transact: true}, // ten appends take a KB
@@ -104,7 +104,7 @@ type FeedMark struct {
 
 // FeedHeads holds the feed head.
 var FeedHeads = table.Define[FeedHead, FeedHeadKey]("eventstore.feedhead", table.Def[FeedHead]{
-	PK: feedPK, SK: "#HEAD",
+	PK: feedPK, SK: "#HEAD", Access: table.Access{Fold: table.Rights{Puts: table.Whole}},
 	Example: exampleFeedHead,
 	Doc:     "The last position of the feed, and how much of the change stream it contains.",
 	Growth:  table.Growth{Writes: 1, Delayed: 0.034, Most: flushesPerSecond, Bytes: 500, Transact: true, Reads: 2},

@@ -42,7 +42,7 @@ func (r *Rules) Wait(now time.Time) time.Duration {
 
 // TableRules holds the rules item.
 var TableRules = table.Define[Rules, RulesKey]("eventstore.rules", table.Def[Rules]{
-	PK: "EVENT_STORE", SK: "#RULES",
+	PK: "EVENT_STORE", SK: "#RULES", Access: table.Access{Ingest: table.Rights{Reads: table.Whole, Puts: table.Whole, Updates: table.Whole}},
 	Example: exampleRules,
 	Doc:     "Settings of all event stores on the table, such as which fields of events are encrypted.",
 	Growth:  table.Growth{Writes: 1, Most: 1 / holdFor.Seconds(), Bytes: 500}, // each appending process records how long it uses them

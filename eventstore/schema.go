@@ -20,7 +20,7 @@ const flushesPerSecond = 4
 
 // Heads holds the version and state of streams, and their last events.
 var Heads = table.Define[Head, ID]("eventstore.head", table.Def[Head]{
-	PK: aggregatePK, SK: "#METADATA",
+	PK: aggregatePK, SK: "#METADATA", Access: table.Access{Ingest: table.Rights{Reads: table.Whole, Puts: table.Whole, Updates: table.Whole}},
 	Example: exampleHead,
 	Doc:     "The version of an aggregate's stream, whether the stream is open, and its last events.",
 	Growth:  table.Growth{Writes: 1, Items: 0.1, Bytes: 2500, Transact: true},
@@ -44,7 +44,7 @@ type Page struct {
 
 // Pages holds the events before those in heads.
 var Pages = table.Define[Page, PageKey]("eventstore.page", table.Def[Page]{
-	PK: aggregatePK, SK: "PAGE#{first:012}",
+	PK: aggregatePK, SK: "PAGE#{first:012}", Access: table.Access{Ingest: table.Rights{Reads: table.Whole, Puts: table.Whole}},
 	Example: examplePage,
 	Doc:     "Consecutive events of an aggregate. Events never change and do not expire.",
 	Growth:  table.Growth{Writes: 0.01, Items: 0.01, Bytes: 4500, Transact: true}, // most aggregates end before
@@ -65,7 +65,7 @@ type Listed struct {
 
 // ListOf holds the lists of aggregates.
 var ListOf = table.Define[Listed, ListedKey]("eventstore.listed", table.Def[Listed]{
-	PK: "AGGREGATE_TYPE#{type}#{shard}", SK: "AGGREGATE#{id}",
+	PK: "AGGREGATE_TYPE#{type}#{shard}", SK: "AGGREGATE#{id}", Access: table.Access{Ingest: table.Rights{Puts: table.Whole}},
 	Doc:    "An aggregate in the list of its type.",
 	Growth: table.Growth{Writes: 0.1, Items: 0.1, Bytes: 150, Transact: true},
 })
@@ -90,7 +90,7 @@ type TypeEntry struct {
 
 // TypeEntries holds the index by event type.
 var TypeEntries = table.Define[TypeEntry, TypeEntryKey]("eventstore.typeentry", table.Def[TypeEntry]{
-	PK: "EVENT_TYPE#{eventType}[#{shard}]", SK: "EVENT#{eventId}",
+	PK: "EVENT_TYPE#{eventType}[#{shard}]", SK: "EVENT#{eventId}", Access: table.Access{Fold: table.Rights{Puts: table.Whole}},
 	Example: exampleTypeEntry,
 	Doc:     "Where an event of a type is.",
 	Growth:  table.Growth{Writes: 1, Items: 1, Bytes: 200},
@@ -135,7 +135,7 @@ type Mark struct {
 
 // Marks holds appends by commit ID.
 var Marks = table.Define[Mark, MarkKey]("eventstore.mark", table.Def[Mark]{
-	PK: aggregatePK, SK: "COMMIT#{commitId}", Immutable: true,
+	PK: aggregatePK, SK: "COMMIT#{commitId}", Immutable: true, Access: table.Access{Ingest: table.Rights{Reads: table.Whole, Puts: table.Whole}},
 	Doc: "The events that an append stored, by commit ID.",
 })
 
@@ -156,7 +156,7 @@ type Reservation struct {
 
 // Reservations holds values that only one aggregate may have.
 var Reservations = table.Define[Reservation, ReservationKey]("eventstore.reservation", table.Def[Reservation]{
-	PK: "UNIQUE#{scope}#{value}", SK: "RESERVATION",
+	PK: "UNIQUE#{scope}#{value}", SK: "RESERVATION", Access: table.Access{Ingest: table.Rights{Reads: table.Whole, Puts: table.Whole, Deletes: table.Whole}},
 	Doc: "A value that only one aggregate may have, and which aggregate has it.",
 })
 
@@ -172,6 +172,6 @@ type PersonalReservation struct{ PersonalReservationKey }
 
 // PersonalReservations holds the reserved values by person.
 var PersonalReservations = table.Define[PersonalReservation, PersonalReservationKey]("eventstore.personalreservation", table.Def[PersonalReservation]{
-	PK: "SUBJECT#{subject}", SK: "RESERVATION#{scope}#{value}",
+	PK: "SUBJECT#{subject}", SK: "RESERVATION#{scope}#{value}", Access: table.Access{Ingest: table.Rights{Puts: table.Whole, Deletes: table.Whole}},
 	Doc: "A reserved value with data of a person, by person.",
 })

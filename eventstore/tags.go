@@ -57,7 +57,7 @@ func (h *TagHead) since(n int64, types []string) bool {
 
 // TagHeads holds the ends of the lists of tags.
 var TagHeads = table.Define[TagHead, TagKey]("eventstore.taghead", table.Def[TagHead]{
-	PK: "TAG#{tag}", SK: "#HEAD",
+	PK: "TAG#{tag}", SK: "#HEAD", Access: table.Access{Ingest: table.Rights{Reads: table.Whole, Puts: table.Whole, Updates: table.Whole}},
 	Example: exampleTagHead,
 	Doc:     "The number of appends that have events with a tag.",
 })
@@ -86,7 +86,7 @@ type TaggedEvent struct {
 
 // TagEntries holds the lists of tags.
 var TagEntries = table.Define[TagEntry, TagEntryKey]("eventstore.tagentry", table.Def[TagEntry]{
-	PK: "TAG#{tag}", SK: "ENTRY#{n:012}", Immutable: true,
+	PK: "TAG#{tag}", SK: "ENTRY#{n:012}", Immutable: true, Access: table.Access{Ingest: table.Rights{Reads: table.Whole, Puts: table.Whole}},
 	Example: exampleTagEntry,
 	Doc:     "An append that has events with a tag.",
 })

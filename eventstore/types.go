@@ -26,7 +26,7 @@ type TypeCounts struct {
 
 // Types holds the counts by type of aggregates.
 var Types = table.Define[TypeCounts, TypeKey]("eventstore.type", table.Def[TypeCounts]{
-	PK: "AGGREGATE_TYPES", SK: "TYPE#{type}",
+	PK: "AGGREGATE_TYPES", SK: "TYPE#{type}", Access: table.Access{Fold: table.Rights{Puts: table.Whole}},
 	Example: exampleTypeCounts,
 	Doc:     "The numbers of aggregates and events of an aggregate type.",
 	Growth:  table.Growth{Writes: 1, Delayed: 0.1, Most: 3 * flushesPerSecond, Bytes: 250}, // of three types

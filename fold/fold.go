@@ -12,8 +12,8 @@ import (
 
 // Attributes that the runtime adds to derived items.
 const (
-	AttrVersion = "fv" // N: the fold version, increased by every write
-	AttrMarks   = "fm" // M of S: for each stream shard, the last change counted in the item
+	AttrVersion = table.AttrFoldVersion
+	AttrMarks   = table.AttrFoldMarks
 )
 
 // ErrDefinition is returned by NewWorker for invalid declarations of folds or options.

@@ -37,7 +37,7 @@ const (
 
 // Checkpoints is the entity of checkpoints.
 var Checkpoints = table.Define[Checkpoint, CheckpointKey]("fold.checkpoint", table.Def[Checkpoint]{
-	PK: "FOLD#{group}", SK: "CHECKPOINT#{shard}",
+	PK: "FOLD#{group}", SK: "CHECKPOINT#{shard}", Access: table.Access{Fold: table.Rights{Puts: table.Whole}},
 	Expires: func(c *Checkpoint) time.Time { return c.At.Add(keepCheckpoint) },
 	Example: func(c *Checkpoint) { c.Owner = "worker-1" },
 	Doc:     "The position up to which a group of folds has counted a stream shard.",
@@ -64,7 +64,7 @@ type Gap struct {
 
 // Gaps is the entity of gaps.
 var Gaps = table.Define[Gap, GapKey]("fold.gap", table.Def[Gap]{
-	PK: "FOLD#{group}", SK: "GAP#{shard}#{after}",
+	PK: "FOLD#{group}", SK: "GAP#{shard}#{after}", Access: table.Access{Fold: table.Rights{Puts: table.Whole}},
 	Expires: func(m *Gap) time.Time { return m.Found.Add(keepGaps) },
 	Example: func(m *Gap) { m.Owner, m.Report = "worker-1", "rebuilt: 2 sites, 3 days" },
 	Doc:     "A gap: changes that expired from the stream before a group folded them, and whether the derived items were repaired.",
@@ -94,7 +94,7 @@ type Dead struct {
 
 // DeadLetters is the entity of dead letters.
 var DeadLetters = table.Define[Dead, DeadKey]("fold.dead", table.Def[Dead]{
-	PK: "FOLD#{fold}", SK: "DEAD#{seq}#{shard}#{part}",
+	PK: "FOLD#{fold}", SK: "DEAD#{seq}#{shard}#{part}", Access: table.Access{Fold: table.Rights{Puts: table.Whole}},
 	Expires: func(d *Dead) time.Time { return d.Found.Add(keepDead) },
 	Example: func(d *Dead) { d.Kind, d.Reason = "MODIFY", "the new image has no total" },
 	Doc:     "A dead letter: a change that a fold could not apply, with the reason.",

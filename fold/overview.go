@@ -21,6 +21,7 @@ type Overview struct {
 	Shards   []ShardOverview // unfinished ones, by ID
 	Finished int             // shards completely folded, of the last 90 days
 	Owners   []string        // of the shards
+	Idle     []string        // workers that have no shard: there are more workers than shards, or they have just started
 	Gaps     []Gap           // open gaps first, then the latest
 	Known    bool            // the progress in every shard of the stream is known
 }
@@ -75,17 +76,28 @@ func Read(ctx context.Context, t *table.Table, group string) (Overview, error) {
 			o.Known = false
 		}
 	}
-	owners := make(map[string]bool)
 	for _, id := range slices.Sorted(maps.Keys(shards)) {
-		s := shards[id]
-		if s.Owner != "" && !s.Silent {
-			owners[s.Owner] = true
-		}
-		o.Shards = append(o.Shards, *s)
+		o.Shards = append(o.Shards, *shards[id])
 	}
-	o.Owners = slices.Sorted(maps.Keys(owners))
+	members, err := lease.Running(ctx, t, group)
+	if err != nil {
+		return o, fmt.Errorf("fold: overview of %s: %w", group, err)
+	}
+	o.workers(members)
 	o.Gaps, err = gapsOf(ctx, t, group)
 	return o, err
+}
+
+// workers sets which workers have shards, and which members have none.
+func (o *Overview) workers(members []string) {
+	owners := make(map[string]bool)
+	for i := range o.Shards {
+		if s := &o.Shards[i]; s.Owner != "" && !s.Silent {
+			owners[s.Owner] = true
+		}
+	}
+	o.Owners = slices.Sorted(maps.Keys(owners))
+	o.Idle = slices.DeleteFunc(members, func(name string) bool { return owners[name] })
 }
 
 // checkpointsOf reads the checkpoints of a group into a map by shard ID.

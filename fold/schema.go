@@ -7,8 +7,8 @@ import (
 
 // Schema is the part of a table's schema that the runtime itself uses. Include it in the schema of
 // every table that workers run on.
-var Schema = table.MustSchema("fold", Checkpoints, lease.Leases, Gaps, DeadLetters, CheckpointsOf, lease.Of, GapsOf, DeadLettersOf,
-	table.Annotations{Callers: []table.Caller{{Name: "folds", Patterns: []string{"F1", "F2", "F3", "F4"}}}})
+var Schema = table.MustSchema("fold", Checkpoints, lease.Leases, lease.Members, Gaps, DeadLetters, CheckpointsOf, lease.Of, lease.MembersOf, GapsOf, DeadLettersOf,
+	table.Annotations{Callers: []table.Caller{{Name: "folds", Patterns: []string{"F1", "F2", "F3", "F4", "F5"}}}})
 
 // GroupIn names a group.
 type GroupIn struct {

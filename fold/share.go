@@ -37,19 +37,35 @@ func (w *Worker) maintainLeases(ctx context.Context) error {
 	}
 	now = w.o.Clock()
 	w.leases.Observe(held, now, ids...)
-	quota := w.fairShare(held, len(open), now)
-	own, wanted := w.chooseLeases(open, held, quota, now)
+	crew, err := w.leases.Announce(ctx, held, now)
+	if err != nil {
+		return err
+	}
+	quotas := crew.Quotas(len(open))
+	own, free, others := w.chooseLeases(open, held, w.leases.Surplus(held, quotas, now), now)
 	if err := w.renewLeases(ctx, own, held); err != nil {
 		return err
 	}
+	if err := w.takeLeases(ctx, free, held, max(quotas[w.o.Owner], crew.Free(len(open)))); err != nil {
+		return err
+	}
+	if err := w.takeLeases(ctx, others, held, quotas[w.o.Owner]); err != nil {
+		return err
+	}
+	w.leaseAt = w.nextLeaseCheck(held, now)
+	return nil
+}
+
+// takeLeases acquires leases until this worker has as many as limit.
+func (w *Worker) takeLeases(ctx context.Context, wanted []*shard, held map[string]lease.Lease, limit int) error {
 	mine := 0
-	for _, sh := range open {
-		if sh.lease.Held() {
+	for _, sh := range w.order {
+		if sh.listed && !sh.finished() && sh.lease.Held() {
 			mine++
 		}
 	}
 	for _, sh := range wanted {
-		if mine >= quota {
+		if mine >= limit {
 			break
 		}
 		ok, err := w.takeLease(ctx, sh, held[sh.id])
@@ -60,7 +76,6 @@ func (w *Worker) maintainLeases(ctx context.Context) error {
 			mine++
 		}
 	}
-	w.leaseAt = w.nextLeaseCheck(held, now)
 	return nil
 }
 
@@ -76,11 +91,9 @@ func (w *Worker) nextLeaseCheck(held map[string]lease.Lease, now time.Time) time
 	return next
 }
 
-// chooseLeases returns the shards whose leases this worker has, and those it may take, in order of
-// preference: free ones, then those that others have beyond their fair share.
-func (w *Worker) chooseLeases(open []*shard, held map[string]lease.Lease, quota int, now time.Time) (own, wanted []*shard) {
-	var others []*shard
-	count := map[string]int{}
+// chooseLeases returns the shards whose leases this worker has, and those it may take: free ones, and
+// those that others have beyond their share.
+func (w *Worker) chooseLeases(open []*shard, held map[string]lease.Lease, surplus map[string]bool, now time.Time) (own, free, others []*shard) {
 	for _, sh := range open {
 		l := held[sh.id]
 		switch {
@@ -88,27 +101,13 @@ func (w *Worker) chooseLeases(open []*shard, held map[string]lease.Lease, quota 
 			own = append(own, sh)
 			continue
 		case !w.leases.Live(&l, now), l.Owner == w.o.Owner: // its own if the response to a renewal was lost
-			wanted = append(wanted, sh)
-		default:
-			if count[l.Owner]++; count[l.Owner] > quota {
-				others = append(others, sh)
-			}
+			free = append(free, sh)
+		case surplus[sh.id]:
+			others = append(others, sh)
 		}
 		sh.lease.Drop() // taken by another worker, if it was this worker's
 	}
-	return own, append(wanted, others...)
-}
-
-// fairShare returns how many of n shards one worker should have, given the workers that hold live
-// leases.
-func (w *Worker) fairShare(held map[string]lease.Lease, n int, now time.Time) int {
-	owners := map[string]bool{w.o.Owner: true}
-	for _, l := range held {
-		if w.leases.Live(&l, now) {
-			owners[l.Owner] = true
-		}
-	}
-	return (n + len(owners) - 1) / len(owners)
+	return own, free, others
 }
 
 // renewLeases renews this worker's leases, including expired ones that nobody has taken.
@@ -167,5 +166,8 @@ func (w *Worker) releaseLeases(ctx context.Context) error {
 	for i, sh := range w.order {
 		claims[i] = sh.lease
 	}
-	return w.leases.Release(ctx, claims, func(id string) lease.Progress { return w.shards[id].progress() })
+	if err := w.leases.Release(ctx, claims, func(id string) lease.Progress { return w.shards[id].progress() }); err != nil {
+		return err
+	}
+	return w.leases.Leave(ctx)
 }

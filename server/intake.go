@@ -60,7 +60,8 @@ func (in *intake) takes(r *http.Request) bool {
 }
 
 // Intake returns the part of the handler that ingests events, readings and domain events, and
-// serves the tracker scripts. Everything else is not found. It is for processes that do nothing
+// serves the tracker scripts. Everything else is not found, and callers are identified by API keys
+// and device tokens only. It is for processes that do nothing
 // else and may be stopped between two requests: call settle after each request to store what was
 // only counted in memory.
 func (s *Server) Intake() (handler http.Handler, settle func(context.Context) error) {
@@ -69,6 +70,6 @@ func (s *Server) Intake() (handler http.Handler, settle func(context.Context) er
 			middleware.WriteProblem(w, middleware.Problem(http.StatusNotFound, "not_found", "Only events, readings and the tracker are served here."))
 			return
 		}
-		s.handler.ServeHTTP(w, r)
+		s.handler.ServeHTTP(w, r.WithContext(middleware.WithOnlyKeys(r.Context())))
 	}), s.visits.Settle
 }

@@ -15,18 +15,18 @@ import (
 
 // EntityInfo describes an entity for documentation.
 type EntityInfo struct {
-	Name, Doc  string
-	PK, SK     string
-	PKWords    []string // allowed values of the variable that PK begins with; nil: any
-	Indexes    []IndexInfo
-	Attributes []AttributeInfo // stored attributes, in the order of the fields
-	Key        []AttributeInfo // variables of PK and SK
-	Expires    bool
-	Immutable  bool
-	MaxBytes   int // 0: not declared
-	Growth     Growth
-	Allow      map[string]string // accepted findings of design checks, by name, each with the reason
-	Source     string            // where it is defined, as file:line with the file relative to its package's import path
+	Name, Doc          string
+	PK, SK             string
+	PKWords            []string // allowed values of the variable that PK begins with; nil: any
+	Indexes            []IndexInfo
+	Attributes         []AttributeInfo // stored attributes, in the order of the fields
+	Key                []AttributeInfo // variables of PK and SK
+	Expires, Immutable bool
+	MaxBytes           int // 0: not declared
+	Growth             Growth
+	Access             Access
+	Allow              map[string]string // accepted findings of design checks, by name, each with the reason
+	Source             string            // where it is defined, as file:line with the file relative to its package's import path
 }
 
 // IndexInfo describes an entity's keys on a secondary index.
@@ -44,21 +44,19 @@ type AttributeInfo struct {
 
 // PatternInfo describes an access pattern for documentation.
 type PatternInfo struct {
-	ID, Question string
-	Operation    string // Query, GetItem or PutItem; for an Operation also others
-	Entity       string
-	Index        string // empty for the table itself
-	PK           string
-	PKWords      []string // allowed values of the variable that PK begins with; nil: any
-	Condition    string   // on the sort key, such as `begins_with "SESSION#"`; for PutItem the condition of the write
-	FanOut       string   // variable of PK that enumerates the shards
-	Descending   bool
-	Consistent   bool
-	Filtered     bool
-	Input        []AttributeInfo
-	Request      Request // as returned by Explain, but unfiltered and with templates in place of values; empty for Operations
-	Load         Load
-	Source       string // where it is defined, as file:line with the file relative to its package's import path
+	ID, Question                     string
+	Operation                        string // Query, GetItem or PutItem; for an Operation also others
+	Entity                           string
+	Index                            string // empty for the table itself
+	PK                               string
+	PKWords                          []string // allowed values of the variable that PK begins with; nil: any
+	Condition                        string   // on the sort key, such as `begins_with "SESSION#"`; for PutItem the condition of the write
+	FanOut                           string   // variable of PK that enumerates the shards
+	Descending, Consistent, Filtered bool
+	Input                            []AttributeInfo
+	Request                          Request // as returned by Explain, but unfiltered and with templates in place of values; empty for Operations
+	Load                             Load
+	Source                           string // where it is defined, as file:line with the file relative to its package's import path
 }
 
 // Entities describes the entities in the order in which they were passed to NewSchema.
@@ -85,7 +83,7 @@ func (s *Schema) Indexes() []string { return s.indexNames() }
 func (e *entity) info() EntityInfo {
 	info := EntityInfo{
 		Name: e.name, Doc: e.doc, PK: e.pk.src, SK: e.sk.src, PKWords: e.words, Expires: e.expires, Immutable: e.immutable,
-		MaxBytes: e.maxBytes, Growth: e.growth, Source: e.source, Allow: e.allow, Attributes: attributes(e.stored), Key: attributes(e.keyPlan.Fields),
+		MaxBytes: e.maxBytes, Growth: e.growth, Access: e.access, Source: e.source, Allow: e.allow, Attributes: attributes(e.stored), Key: attributes(e.keyPlan.Fields),
 	}
 	for _, x := range e.indexes {
 		info.Indexes = append(info.Indexes, IndexInfo{Name: x.name, PK: x.pk.src, SK: x.sk.src, Conditional: x.when != nil})

@@ -39,6 +39,7 @@ type Def[T any] struct {
 	MaxBytes  int    // maximum encoded size, up to 400 KB; 0: no limit beyond the store's
 	Doc       string // one sentence for documentation
 	Growth    Growth // how the number of facts affects the entity, for documentation and cost estimates; optional
+	Access    Access // which roles use the items, for IAM policies; optional
 
 	// Example completes an item made up for documentation, in which names and times are already
 	// set. Optional.
@@ -88,6 +89,7 @@ type entity struct {
 	example func(v any)
 	allow   map[string]string
 	growth  Growth
+	access  Access
 	words   []string // allowed first words of pk
 	source  string   // where it is defined
 }
@@ -117,7 +119,7 @@ func (x *entityIndex) in(v any) bool { return x.when == nil || x.when(v) }
 func Define[T, K any](name string, d Def[T]) *Entity[T, K] {
 	e := &entity{
 		name: name, doc: d.Doc, reads: d.ExpiresReads, expires: d.Expires != nil,
-		immutable: d.Immutable, maxBytes: d.MaxBytes, growth: d.Growth, source: caller(), allow: d.Allow, words: d.PKWords,
+		immutable: d.Immutable, maxBytes: d.MaxBytes, growth: d.Growth, access: d.Access, source: caller(), allow: d.Allow, words: d.PKWords,
 	}
 	if d.Expires != nil {
 		e.expiry = func(v any) time.Time { return d.Expires(v.(*T)) }
@@ -254,7 +256,7 @@ func (e *entity) checkDefinition() {
 	if e.name == "" || strings.Contains(e.name, "#") || e.name == Removed {
 		e.fail(fmt.Errorf("%q is not a valid entity name", e.name))
 	}
-	reserved := []string{AttrPK, AttrSK, AttrEntity, AttrTTL, "fv", "fm"}
+	reserved := []string{AttrPK, AttrSK, AttrEntity, AttrTTL, AttrFoldVersion, AttrFoldMarks}
 	for _, x := range e.indexes {
 		reserved = append(reserved, x.pkAttr, x.skAttr)
 	}

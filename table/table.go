@@ -21,6 +21,11 @@ const (
 	AttrSK     = "sk"  // sort key, S
 	AttrEntity = "et"  // the entity's name, S
 	AttrTTL    = "ttl" // when the item expires, N, epoch seconds
+
+	// Folds add these to derived items, and to the tombstones of removed ones, which expire: the fold
+	// version, increased by every write, N; and for each stream shard, the last change counted in the
+	// item, M of S.
+	AttrFoldVersion, AttrFoldMarks = "fv", "fm"
 )
 
 // Removed is the entity name of a tombstone: an item that a fold has removed but whose progress

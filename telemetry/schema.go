@@ -31,7 +31,7 @@ const (
 
 // Fleets holds the fleets and their settings.
 var Fleets = table.Define[Fleet, FleetKey]("telemetry.fleet", table.Def[Fleet]{
-	PK: fleetPK, SK: metadata,
+	PK: fleetPK, SK: metadata, Access: table.Access{Ingest: table.Rights{Reads: table.Whole}},
 	Indexes: []table.Index[Fleet]{{Name: "gsi1", PK: "OWNER#{ownerId}", SK: fleetPK}},
 	Example: exampleFleet,
 	Doc:     "A set of devices with one time zone, limits and permissions.",
@@ -45,7 +45,7 @@ var Owners = table.Define[Owner, OwnerKey]("telemetry.owner", table.Def[Owner]{
 
 // Profiles holds the profiles of devices.
 var Profiles = table.Define[Profile, ProfileKey]("telemetry.profile", table.Def[Profile]{
-	PK: "PROFILE#{profileId}", SK: metadata,
+	PK: "PROFILE#{profileId}", SK: metadata, Access: table.Access{Ingest: table.Rights{Reads: table.Whole}},
 	Indexes: []table.Index[Profile]{{Name: "gsi1", PK: "FLEET_PROFILES#{fleetId}", SK: "PROFILE#{profileId}"}},
 	Example: exampleProfile,
 	Doc:     "The metrics of devices of one kind, and how their clocks are handled.",
@@ -53,7 +53,7 @@ var Profiles = table.Define[Profile, ProfileKey]("telemetry.profile", table.Def[
 
 // Devices holds the properties of devices.
 var Devices = table.Define[Device, DeviceKey]("telemetry.device", table.Def[Device]{
-	PK: devicePK, SK: "#METADATA",
+	PK: devicePK, SK: "#METADATA", Access: table.Access{Ingest: table.Rights{Reads: table.Whole}},
 	Indexes: []table.Index[Device]{{Name: "gsi1", PK: "DEVICE_STATUS#{status}#{shard}", SK: deviceSK}},
 	Example: exampleDevice,
 	Doc:     "A device: name, type, status, firmware, tags, profile.",
@@ -61,7 +61,7 @@ var Devices = table.Define[Device, DeviceKey]("telemetry.device", table.Def[Devi
 
 // Quarantine holds readings with impossible times.
 var Quarantine = table.Define[Quarantined, QuarantineKey]("telemetry.quarantined", table.Def[Quarantined]{
-	PK: devicePK, SK: "QUARANTINE#{claimed:ms}#{disc}",
+	PK: devicePK, SK: "QUARANTINE#{claimed:ms}#{disc}", Access: table.Access{Ingest: table.Rights{Puts: table.Whole}},
 	Expires:   func(q *Quarantined) time.Time { return q.ExpiresAt },
 	Immutable: true,
 	MaxBytes:  maxReadingBytes,
@@ -77,7 +77,7 @@ var Retractions = table.Define[Retraction, RetractionKey]("telemetry.retraction"
 
 // Alerts holds the episodes of rules. Only open ones are indexed, so their list stays short.
 var Alerts = table.Define[Alert, AlertKey]("telemetry.alert", table.Def[Alert]{
-	PK: devicePK, SK: "ALERT#{alertId}",
+	PK: devicePK, SK: "ALERT#{alertId}", Access: table.Access{Fold: table.Rights{Puts: table.Whole}},
 	Indexes: []table.Index[Alert]{{
 		Name: "gsi1", PK: "ALERT_SEVERITY#{severity}", SK: "ALERT#{alertId}",
 		When: (*Alert).Open, WhenReads: []string{"state"},
@@ -100,7 +100,7 @@ var Rules = table.Define[Rule, RuleKey]("telemetry.rule", table.Def[Rule]{
 
 // Aggregates holds hourly, daily and ten-minute aggregates. Days are rolled up, the others folded.
 var Aggregates = table.Define[Aggregate, AggregateKey]("telemetry.aggregate", table.Def[Aggregate]{
-	PK: devicePK, SK: "AGG#{period}#{start}",
+	PK: devicePK, SK: "AGG#{period}#{start}", Access: table.Access{Fold: table.Rights{Puts: table.Whole}},
 	Expires:  func(a *Aggregate) time.Time { return a.ExpiresAt },
 	MaxBytes: maxAggregateBytes,
 	Example:  exampleAggregate,
@@ -110,7 +110,7 @@ var Aggregates = table.Define[Aggregate, AggregateKey]("telemetry.aggregate", ta
 
 // Statuses holds the latest state of devices, folded from readings.
 var Statuses = table.Define[Status, StatusKey]("telemetry.status", table.Def[Status]{
-	PK: devicePK, SK: "#STATUS",
+	PK: devicePK, SK: "#STATUS", Access: table.Access{Fold: table.Rights{Puts: table.Whole}},
 	Indexes: []table.Index[Status]{{Name: "gsi1", PK: "FLEET#{connectivity}#{shard}", SK: deviceSK}},
 	Example: exampleStatus,
 	Doc:     "The latest values of a device and when it was last seen.",
@@ -119,20 +119,20 @@ var Statuses = table.Define[Status, StatusKey]("telemetry.status", table.Def[Sta
 
 // Claims holds the claim codes of devices.
 var Claims = table.Define[Claim, ClaimKey]("telemetry.claim", table.Def[Claim]{
-	PK: "CLAIM#{codeHash}", SK: metadata,
+	PK: "CLAIM#{codeHash}", SK: metadata, Access: table.Access{Private: true},
 	Doc: "A claim code of a device.",
 })
 
 // Labels lists the devices of a fleet by property, folded from devices.
 var Labels = table.Define[Label, LabelKey]("telemetry.label", table.Def[Label]{
-	PK: fleetPK, SK: "LABEL#{kind}#{value}#{deviceId}",
+	PK: fleetPK, SK: "LABEL#{kind}#{value}#{deviceId}", Access: table.Access{Fold: table.Rights{Puts: table.Whole}},
 	Example: exampleLabel,
 	Doc:     "A device of a fleet, listed by one of its properties.",
 })
 
 // Counts holds the device counts of fleets, folded from devices and statuses.
 var Counts = table.Define[FleetCounts, FleetCountsKey]("telemetry.counts", table.Def[FleetCounts]{
-	PK: fleetPK, SK: "COUNTS",
+	PK: fleetPK, SK: "COUNTS", Access: table.Access{Fold: table.Rights{Puts: table.Whole}},
 	Doc: "The number of devices of a fleet, by status and connectivity.",
 })
 
@@ -145,6 +145,6 @@ var Silences = table.Define[Silence, SilenceKey]("telemetry.silence", table.Def[
 
 // RollupMarks holds the days that need a roll-up.
 var RollupMarks = table.Define[RollupMark, RollupKey]("telemetry.rollup", table.Def[RollupMark]{
-	PK: "DEVICE_ROLLUPS#{shard}", SK: "DAY#{day}#{deviceId}",
+	PK: "DEVICE_ROLLUPS#{shard}", SK: "DAY#{day}#{deviceId}", Access: table.Access{Fold: table.Rights{Puts: table.Whole}},
 	Doc: "A day of a device whose hours changed since its last roll-up.",
 })

@@ -34,7 +34,7 @@ type Sequence struct {
 
 // Sequences holds the recent sequence numbers of devices.
 var Sequences = table.Define[Sequence, SequenceKey]("telemetry.sequence", table.Def[Sequence]{
-	PK: devicePK, SK: "SEQUENCE#{number}",
+	PK: devicePK, SK: "SEQUENCE#{number}", Access: table.Access{Ingest: table.Rights{Reads: table.Whole, Puts: table.Whole}},
 	Example: exampleSequence,
 	Doc:     "A sequence number of a device, and the times of the readings that have it.",
 })

@@ -35,7 +35,7 @@ const lifetime = 2 * 365 * 24 * time.Hour
 
 // Days holds the counts by site and day.
 var Days = table.Define[Day, DayKey]("analytics.refusals", table.Def[Day]{
-	PK: "SITE#{siteId}", SK: "REFUSED#{day}",
+	PK: "SITE#{siteId}", SK: "REFUSED#{day}", Access: table.Access{Ingest: table.Rights{Reads: table.Whole, Puts: table.Whole}},
 	Expires: func(d *Day) time.Time { return d.ExpiresAt },
 	Doc:     "The number of events of a site that were filtered out in one day, by reason.",
 })

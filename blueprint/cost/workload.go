@@ -206,6 +206,18 @@ func writeUnits(g *table.Growth, bytes int) float64 {
 	return max(float64(bytes)/1024+0.5, 1)
 }
 
+// WriteUnits returns the write units a second of an entity's items in the table, without indexes, for
+// a number of facts a second. delayed is as for Declared.
+func WriteUnits(g *table.Growth, facts float64, delayed bool) float64 {
+	writes := written(g, facts, delayed)
+	bytes, _ := itemOf(g, writes, facts)
+	units := writes * writeUnits(g, bytes)
+	if g.Transact {
+		units *= 2
+	}
+	return units
+}
+
 // written returns the writes of an entity per second.
 func written(g *table.Growth, facts float64, delayed bool) float64 {
 	if !delayed {

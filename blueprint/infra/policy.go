@@ -38,21 +38,25 @@ func (r Resource) arn(table, stream string) string {
 }
 
 // Reading returns the permissions for the schema's read patterns only: no scans, and each pattern
-// only for partition keys of its form.
-func Reading(s *table.Schema) []Statement {
+// only for partition keys of its form. Private entities are left out.
+func Reading(s *table.Schema) []Statement { return reading(s, false) }
+
+func reading(s *table.Schema, private bool) []Statement {
+	hidden := map[string]bool{}
+	for _, e := range s.Entities() {
+		hidden[e.Name] = e.Access.Private && !private
+	}
 	var reads []table.PatternInfo
 	for _, p := range s.Patterns() {
-		if p.Operation == "Query" || p.Operation == "GetItem" {
+		if (p.Operation == "Query" || p.Operation == "GetItem") && !hidden[p.Entity] {
 			reads = append(reads, p)
 		}
 	}
 	return group("Read", reads, func(p *table.PatternInfo) []string { return []string{"dynamodb:" + p.Operation} })
 }
 
-// Writing returns the permissions for storing facts: items of all entities may be put, and items of
-// mutable entities also updated and deleted. IAM knows partition keys but not sort keys. That facts
-// are put only if absent is therefore ensured by the condition of each put; AppendOnly adds what
-// IAM can ensure.
+// Writing returns the permissions for storing and maintaining everything but facts: items of all
+// entities may be put, and items of mutable entities also updated and deleted.
 func Writing(s *table.Schema) []Statement {
 	put, change := map[string]bool{}, map[string]bool{}
 	for _, e := range s.Entities() {
@@ -87,51 +91,6 @@ func Erasing(s *table.Schema) []Statement {
 	return []Statement{allow("EraseFacts", []string{"dynamodb:UpdateItem", "dynamodb:DeleteItem"}, facts, "facts are erased, and noted on")}
 }
 
-// AppendOnly denies changes of facts as far as IAM can recognize facts: by attributes that only
-// they have. Use it for everything that appends; erasure needs a role without it.
-func AppendOnly(s *table.Schema) []Statement {
-	var all []Statement
-	for _, e := range s.Entities() {
-		if !e.Immutable {
-			continue
-		}
-		own := ownAttributes(s, &e)
-		if len(own) == 0 {
-			continue
-		}
-		all = append(all, Statement{
-			Sid: "AppendOnly" + sid(e.Name), Effect: "Deny", Action: []string{"dynamodb:UpdateItem"}, Resource: []Resource{{}},
-			Condition: map[string]map[string][]string{
-				"ForAnyValue:StringLike":   {"dynamodb:LeadingKeys": leadingKeys(e.PK, e.PKWords)},
-				"ForAnyValue:StringEquals": {"dynamodb:Attributes": own},
-			},
-			why: e.Name + " is never changed",
-		})
-	}
-	return all
-}
-
-// ownAttributes returns the attributes that no mutable entity in the same partitions has.
-func ownAttributes(s *table.Schema, of *table.EntityInfo) []string {
-	own := map[string]bool{}
-	for _, a := range of.Attributes {
-		own[a.Name] = true
-	}
-	for _, e := range s.Entities() {
-		if e.Immutable || !share(&e, of) {
-			continue
-		}
-		for _, a := range e.Attributes {
-			delete(own, a.Name)
-		}
-	}
-	return slices.Sorted(maps.Keys(own))
-}
-
-func share(a, b *table.EntityInfo) bool {
-	return slices.ContainsFunc(leadingKeys(a.PK, a.PKWords), func(key string) bool { return slices.Contains(leadingKeys(b.PK, b.PKWords), key) })
-}
-
 // Describing returns the permissions for opening a table, which includes checking that it fits the
 // schema.
 func Describing() []Statement {
@@ -150,6 +109,14 @@ func Streaming() []Statement {
 		why:    "changes are folded",
 	}}
 }
+
+// The condition keys that policies use. IAM has none for sort keys, values and conditions of writes.
+// https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazondynamodb.html
+const (
+	leadingKeysKey = "dynamodb:LeadingKeys"
+	attributesKey  = "dynamodb:Attributes"
+	selectKey      = "dynamodb:Select"
+)
 
 func allow(name string, actions []string, keys map[string]bool, why string) Statement {
 	return Statement{

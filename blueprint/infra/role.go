@@ -13,28 +13,26 @@ import (
 type role string
 
 const (
-	reader role = "reader" // reads with the patterns
-	writer role = "writer" // also stores facts, and updates and deletes other items
-	worker role = "worker" // also reads changes and writes derived items
-	keeper role = "keeper" // also updates and deletes facts, for erasure
+	reader role = "reader" // reads with the patterns, without private entities
+	writer role = "writer" // takes in facts
+	worker role = "worker" // reads changes and writes derived items
+	keeper role = "keeper" // everything but the table itself
 )
 
 var roles = map[role]func(*table.Schema) []Statement{
 	reader: func(s *table.Schema) []Statement { return slices.Concat(Describing(), Reading(s)) },
-	writer: func(s *table.Schema) []Statement {
-		return slices.Concat(Describing(), Reading(s), Writing(s), AppendOnly(s))
-	},
+	writer: func(s *table.Schema) []Statement { return slices.Concat(Describing(), Ingesting(s)) },
 	worker: func(s *table.Schema) []Statement {
-		return slices.Concat(Describing(), Reading(s), Writing(s), AppendOnly(s), Streaming())
+		return slices.Concat(Describing(), Reading(s), Folding(s), Streaming())
 	},
 	keeper: func(s *table.Schema) []Statement {
-		return slices.Concat(Describing(), Reading(s), Writing(s), Erasing(s), Streaming())
+		return slices.Concat(Describing(), reading(s, true), Writing(s), Erasing(s), Streaming())
 	},
 }
 
-// Roles returns the names of the roles. A reader uses the read patterns. A writer also stores facts
-// and maintains other items. A worker also reads changes and writes derived items. A keeper also
-// updates and deletes facts, for erasure.
+// Roles returns the names of the roles. A reader uses the read patterns, except those of private
+// entities. A writer takes in facts. A worker reads changes and writes derived items. A keeper
+// reads and writes everything: it serves the dashboard, maintains and erases.
 func Roles() []string {
 	var names []string
 	for _, r := range slices.Sorted(maps.Keys(roles)) {

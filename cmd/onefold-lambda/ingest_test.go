@@ -161,3 +161,67 @@ func TestIngestInTime(t *testing.T) {
 		t.Error("a process did not answer in time")
 	}
 }
+
+// The role of the function allows everything that events and readings need, above all the forms of
+// appends that the other tests do not use; see guarded, which reports what the role does not allow.
+func TestIngestRole(t *testing.T) {
+	p := newPlace(t, time.Now(), engine.Options{})
+	_, err := analytics.CreateSite(t.Context(), p.table, analytics.NewSite{ID: "shop"})
+	must(t, err)
+	_, err = telemetry.CreateFleet(t.Context(), p.table, telemetry.NewFleet{ID: "plant"})
+	must(t, err)
+	_, err = telemetry.CreateDevice(t.Context(), p.table, telemetry.NewDevice{ID: "pump", FleetID: "plant"})
+	must(t, err)
+	people := accounts.New(p.table, accounts.Options{})
+	ann, err := people.AddUser(t.Context(), accounts.NewUser{Email: "ann@example.com", Password: "correct horse battery", Grants: accounts.Grants{accounts.AllSites: accounts.Owner}})
+	must(t, err)
+	keys := map[string]string{}
+	for place, scope := range map[string]accounts.Scope{"shop": accounts.Write, accounts.OfFleet("plant"): accounts.Write, accounts.EventStore: accounts.Ingest} {
+		_, keys[place], err = people.AddKey(t.Context(), accounts.NewKey{Name: "one", Site: place, Scope: scope, Creator: ann.UserID})
+		must(t, err)
+	}
+	pool := p.pool("ingest")
+	send := func(path, place, body string) events.APIGatewayV2HTTPResponse {
+		return ask(t, pool, time.Minute, func(r *events.APIGatewayV2HTTPRequest) {
+			r.RawPath, r.Body = path, body
+			r.Headers["authorization"] = "Bearer " + keys[place]
+		})
+	}
+	const order = "/api/v1/events/aggregates/order/"
+	for _, c := range []struct {
+		path, place, body string
+		status            int
+	}{
+		{"/api/v1/sites/shop/import", "shop", `{"events":[{"id":"` + eventID(time.Now()) + `","url":"/old"}]}`, 202},
+		{"/api/readings", accounts.OfFleet("plant"), `{"device":"pump","seq":7,"values":{"bar":1}}`, 202},
+		{"/api/readings", accounts.OfFleet("plant"), `{"device":"pump","at":"1970-01-01T00:00:00Z","values":{"bar":1}}`, 202},
+		{order + "1/events", accounts.EventStore, `{"expected":"none","commitId":"c1","events":[{"type":"Placed","data":{"total":1},"tags":["cart:1"]}]}`, 201},
+		{order + "1/events", accounts.EventStore, `{"expected":"none","commitId":"c1","events":[{"type":"Placed","data":{"total":1},"tags":["cart:1"]}]}`, 200},
+		{order + "1/events", accounts.EventStore, `{"expected":1,"events":[{"type":"Paid","data":{"note":"` + strings.Repeat("x", 60_000) + `"}}]}`, 201},
+		{order + "1/events", accounts.EventStore, `{"expected":"any","events":[{"type":"Sent","data":{}}],"reserve":[{"scope":"no","value":"1"},{"scope":"mail","value":"a@example.com","subject":"ann"}]}`, 201},
+		{order + "2/events", accounts.EventStore, `{"events":[{"type":"Sent","data":{}}],"reserve":[{"scope":"no","value":"1"}]}`, 409},
+		{order + "1/events", accounts.EventStore, `{"events":[{"type":"Gone","data":{}}],"release":[{"scope":"no","value":"1"},{"scope":"mail","value":"a@example.com"}]}`, 201},
+		{order + "2/events", accounts.EventStore, `{"events":[{"type":"Placed","data":{},"tags":["cart:1"]}],"unless":{"query":[{"tags":["cart:1"]}]}}`, 409},
+		{order + "2/events", accounts.EventStore, `{"events":[{"type":"Placed","data":{},"tags":["cart:2"]}],"unless":{"query":[{"tags":["cart:3"]}]}}`, 201},
+	} {
+		if answer := send(c.path, c.place, c.body); answer.StatusCode != c.status {
+			t.Errorf("%s %.120s: %d %.300s", c.path, c.body, answer.StatusCode, answer.Body)
+		}
+	}
+	for name, change := range map[string]func(*events.APIGatewayV2HTTPRequest){ // a role that may not read sessions is not asked to
+		"a session": func(r *events.APIGatewayV2HTTPRequest) {
+			r.Cookies = []string{"onefold_session=" + strings.Repeat("a", 43), "onefold_share=" + strings.Repeat("b", 43)}
+		},
+		"a share": func(r *events.APIGatewayV2HTTPRequest) {
+			r.Headers["authorization"] = "Bearer " + strings.Repeat("b", 43)
+		},
+	} {
+		answer := ask(t, pool, time.Minute, func(r *events.APIGatewayV2HTTPRequest) {
+			r.RawPath, r.Body = "/api/v1/sites/shop/import", `{"events":[{"id":"`+eventID(time.Now())+`","url":"/old"}]}`
+			change(r)
+		})
+		if answer.StatusCode != 401 {
+			t.Errorf("%s: %d %.300s", name, answer.StatusCode, answer.Body)
+		}
+	}
+}

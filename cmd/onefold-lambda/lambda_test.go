@@ -27,6 +27,8 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/blueprint/infra"
+	"github.com/onefold/onefold/blueprint/infra/iamtest"
 	"github.com/onefold/onefold/cmd/internal/delays"
 	"github.com/onefold/onefold/cmd/internal/lambdasim"
 	"github.com/onefold/onefold/cmd/internal/products"
@@ -117,9 +119,14 @@ func newPlace(t testing.TB, now time.Time, o engine.Options) *place {
 	p.arn = aws.ToString(described.Table.LatestStreamArn)
 	handler, err := dynamohttp.New(db, dynamohttp.Options{Keys: map[string]string{"AKIDEXAMPLE": "secret"}})
 	must(t, err)
+	guarded := p.guarded()
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if hold := p.hold.Load(); hold != nil && strings.HasSuffix(r.Header.Get("X-Amz-Target"), "PutItem") {
 			<-*hold
+		}
+		if h := guarded[callerOf(r)]; h != nil {
+			h.ServeHTTP(w, r)
+			return
 		}
 		handler.ServeHTTP(w, r)
 	}))
@@ -128,10 +135,43 @@ func newPlace(t testing.TB, now time.Time, o engine.Options) *place {
 	return p
 }
 
+// roles are the roles of the functions, by mode, as in the templates of package infra.
+var roles = map[string]string{"stream": "worker", "work": "worker", "ingest": "writer", "schedule": "keeper"}
+
+// guarded returns the table as the function of each mode sees it, by access key: with the policy of
+// its role. What a function needs and its role does not allow is an error of the test.
+func (p *place) guarded() map[string]http.Handler {
+	p.t.Helper()
+	handlers := make(map[string]http.Handler)
+	for mode, role := range roles {
+		document, err := infra.Policy(products.Schema, role, iamtest.TableARN(products.TableName))
+		must(p.t, err)
+		policy, err := iamtest.Parse(document)
+		must(p.t, err)
+		guard := &iamtest.Guard{Backend: p.db, Policy: policy, Seen: func(r *iamtest.Request, allowed bool) {
+			if !allowed {
+				p.t.Errorf("the role of mode %s does not allow %s with %v", mode, r.Action, r.Context)
+			}
+		}}
+		handlers[accessKey(mode)], err = dynamohttp.New(guard, dynamohttp.Options{Keys: map[string]string{accessKey(mode): "secret"}})
+		must(p.t, err)
+	}
+	return handlers
+}
+
+func accessKey(mode string) string { return "AKID" + strings.ToUpper(mode) }
+
+// callerOf returns the access key that signed a request.
+func callerOf(r *http.Request) string {
+	_, after, _ := strings.Cut(r.Header.Get("Authorization"), "Credential=")
+	key, _, _ := strings.Cut(after, "/")
+	return key
+}
+
 // pool returns processes of the function in a mode.
 func (p *place) pool(mode string, more ...string) *lambdasim.Pool {
 	pool := &lambdasim.Pool{Binary: binary, Logs: p.said, Env: append([]string{
-		"ONEFOLD_MODE=" + mode, "ONEFOLD_STORE=" + p.url, "ONEFOLD_STREAM=" + p.arn, "AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY=secret",
+		"ONEFOLD_MODE=" + mode, "ONEFOLD_STORE=" + p.url, "ONEFOLD_STREAM=" + p.arn, "AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=" + accessKey(mode), "AWS_SECRET_ACCESS_KEY=secret",
 	}, more...)}
 	p.t.Cleanup(func() {
 		must(p.t, pool.Close())

@@ -22,6 +22,9 @@ import (
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/table/delivery"
+	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/alerts"
 )
 
 func read(t testing.TB, name string) []byte {
@@ -222,5 +225,42 @@ func TestNothingOfPeopleIsLogged(t *testing.T) {
 		if strings.Contains(p.said.String(), secret) {
 			t.Errorf("the log has %s: %s", secret, p.said)
 		}
+	}
+}
+
+// The role of the function allows what folds write less often: sessions, alerts, and notifications
+// about them; see guarded, which reports what the role does not allow.
+func TestStreamRole(t *testing.T) {
+	p := newPlace(t, time.Now(), engine.Options{})
+	_, err := analytics.CreateSite(t.Context(), p.table, analytics.NewSite{ID: "shop"})
+	must(t, err)
+	_, err = telemetry.CreateFleet(t.Context(), p.table, telemetry.NewFleet{ID: "plant"})
+	must(t, err)
+	_, err = telemetry.CreateDevice(t.Context(), p.table, telemetry.NewDevice{ID: "pump", FleetID: "plant"})
+	must(t, err)
+	_, err = alerts.PutChannel(t.Context(), p.table, alerts.Channel{
+		ChannelKey: alerts.ChannelKey{FleetID: "plant", ChannelID: "ops"}, Kind: delivery.Webhook, Settings: delivery.Settings{URL: "https://hooks.example.com/x"}, Within: -1,
+	})
+	must(t, err)
+	_, err = alerts.CreateRule(t.Context(), p.table, telemetry.Rule{
+		RuleKey: telemetry.RuleKey{Scope: telemetry.ForDevice, ScopeID: "pump", RuleID: "hot"}, FleetID: "plant", Metric: "bar", Raise: "5", Clear: "4", Severity: telemetry.Critical,
+	})
+	must(t, err)
+	_, err = analytics.NewCollector(p.table, analytics.CollectorOptions{}).Ingest(t.Context(), "shop", []analytics.Hit{{URL: "/", UserID: "ann", UserAgent: "Mozilla/5.0", Address: "192.0.2.1"}})
+	must(t, err)
+	c := telemetry.NewCollector(p.table, telemetry.CollectorOptions{})
+	nine, err := telemetry.Number("9")
+	must(t, err)
+	for i := range 3 {
+		_, err = c.Ingest(t.Context(), []telemetry.Incoming{{DeviceID: "pump", At: p.db.Now().Add(time.Duration(i-3) * time.Second), Values: telemetry.Values{"bar": nine}}})
+		must(t, err)
+	}
+	must(t, p.mapping(p.pool("stream"), nil).Drain(t.Context()))
+	open, err := telemetry.OpenAlerts.Collect(t.Context(), p.table, telemetry.SeverityIn{Severity: telemetry.Critical})
+	must(t, err)
+	sessions, err := analytics.SessionsOfUser.Collect(t.Context(), p.table, analytics.UserIn{UserID: "ann"})
+	must(t, err)
+	if len(open) != 1 || len(sessions) != 1 {
+		t.Errorf("%d alerts and %d sessions", len(open), len(sessions))
 	}
 }

@@ -22,7 +22,7 @@ type Record struct {
 
 // Records holds the schemas.
 var Records = table.Define[Record, Key]("eventstore.eventschema", table.Def[Record]{
-	PK: "EVENTSCHEMAS", SK: "TYPE#{eventType}#VERSION#{version:07}",
+	PK: "EVENTSCHEMAS", SK: "TYPE#{eventType}#VERSION#{version:07}", Access: table.Access{Ingest: table.Rights{Reads: table.Whole}},
 	Example: func(r *Record) {
 		r.EventType, r.Version, r.Text = "OrderPlaced", 1, `{"type":"object","required":["total"],"properties":{"total":{"type":"number"}}}`
 	},

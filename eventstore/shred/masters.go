@@ -84,7 +84,7 @@ type MasterCheck struct {
 
 // MastersInUse holds the list of master keys.
 var MastersInUse = table.Define[Masters, MastersKey]("eventstore.masters", table.Def[Masters]{
-	PK: "EVENT_STORE", SK: "#MASTERS",
+	PK: "EVENT_STORE", SK: "#MASTERS", Access: table.Access{Ingest: table.Rights{Reads: table.Whole}},
 	Doc: "The master keys that the keys of persons are encrypted with, by name and checksum.",
 })
 

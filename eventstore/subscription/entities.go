@@ -114,4 +114,4 @@ var parkedIn = table.NewQuery(ParkedEvents, table.QueryDef[PartitionKey]{
 })
 
 // Schema holds what subscriptions store. Add it to the schema of the table.
-var Schema = table.MustSchema("eventstore.subscriptions", Records, Partitions, ParkedEvents, All, PartitionsOf, ParkedOf, parkedIn, lease.Leases, lease.Of)
+var Schema = table.MustSchema("eventstore.subscriptions", Records, Partitions, ParkedEvents, All, PartitionsOf, ParkedOf, parkedIn, lease.Leases, lease.Of, lease.Members, lease.MembersOf)

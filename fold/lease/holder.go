@@ -24,8 +24,11 @@ type Holder struct {
 	Owner    string        // unique name of the process
 	For      time.Duration // how long its leases last without renewal
 	Clock    func() time.Time
+	Crew     string // added to Group for members, where several crews have leases in one group
 
 	observed map[string]observation // by shard
+	seen     map[string]sign        // members by name
+	signs    int64                  // signs of life of this process
 }
 
 // observation is when a holder first saw the present turn of a lease.

@@ -54,16 +54,18 @@ type Progress struct {
 }
 
 // Duration returns the duration of a lease, or otherwise if the stored value is out of range.
-func (l *Lease) Duration(otherwise time.Duration) time.Duration {
-	if l.For <= 0 || l.For > Most {
+func (l *Lease) Duration(otherwise time.Duration) time.Duration { return duration(l.For, otherwise) }
+
+func duration(stored, otherwise time.Duration) time.Duration {
+	if stored <= 0 || stored > Most {
 		return otherwise
 	}
-	return l.For
+	return stored
 }
 
 // Leases is the entity of leases.
 var Leases = table.Define[Lease, Key]("fold.lease", table.Def[Lease]{
-	PK: "FOLD#{group}", SK: "LEASE#{shard}",
+	PK: "FOLD#{group}", SK: "LEASE#{shard}", Access: table.Access{Fold: table.Rights{Puts: table.Whole}},
 	Expires: func(l *Lease) time.Time { return l.At.Add(l.For + keep) },
 	Example: func(l *Lease) { l.Owner, l.For, l.Siblings = "worker-1", 30*time.Second, 4 },
 	Doc:     "The worker that reads a stream shard.",

@@ -34,7 +34,7 @@ func RunShared(ctx context.Context, t *table.Table, name string, n int, o Option
 	}
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	s.end = cancel
+	s.end, s.Crew = cancel, "."+name
 	s.share(inner)
 	for _, j := range s.jobs {
 		j.stop(nil)
@@ -46,7 +46,7 @@ func RunShared(ctx context.Context, t *table.Table, name string, n int, o Option
 	for _, j := range s.jobs {
 		claims = append(claims, j.claim)
 	}
-	released := s.Release(rest, claims, func(string) Progress { return Progress{} })
+	released := errors.Join(s.Release(rest, claims, func(string) Progress { return Progress{} }), s.Leave(rest))
 	if cause := context.Cause(inner); !errors.Is(cause, context.Canceled) && ctx.Err() == nil {
 		return errors.Join(cause, released)
 	}
@@ -106,13 +106,18 @@ func (s *sharer) adjust(ctx context.Context) (time.Duration, error) {
 	}
 	now := s.Clock()
 	s.Observe(held, now, s.names...)
-	quota := s.quota(held, now)
+	crew, err := s.Announce(ctx, held, now)
+	if err != nil {
+		return 0, err
+	}
+	quotas := crew.Quotas(len(s.jobs))
 	mine, err := s.keep(ctx, held)
 	if err != nil {
 		return 0, err
 	}
-	for _, j := range s.wanted(held, quota, now) {
-		if mine >= quota {
+	free, others := s.wanted(held, s.Surplus(held, quotas, now), now)
+	for i, j := range slices.Concat(free, others) {
+		if mine >= quotas[s.Owner] && (i >= len(free) || mine >= crew.Free(len(s.jobs))) {
 			break
 		}
 		ok, err := s.Acquire(ctx, j.claim, held[j.claim.shard], Progress{})
@@ -125,17 +130,6 @@ func (s *sharer) adjust(ctx context.Context) (time.Duration, error) {
 		}
 	}
 	return s.nextLook(held, now), nil
-}
-
-// quota returns the fair share of a process.
-func (s *sharer) quota(held map[string]Lease, now time.Time) int {
-	owners := map[string]bool{s.Owner: true}
-	for _, l := range held {
-		if s.Live(&l, now) {
-			owners[l.Owner] = true
-		}
-	}
-	return (len(s.jobs) + len(owners) - 1) / len(owners)
 }
 
 // keep renews the leases of this process, and ends the work whose lease another one has.
@@ -161,23 +155,20 @@ func (s *sharer) keep(ctx context.Context, held map[string]Lease) (mine int, err
 	return mine, nil
 }
 
-// wanted returns the jobs that this process may take, in order of preference.
-func (s *sharer) wanted(held map[string]Lease, quota int, now time.Time) []*job {
-	var free, others []*job
-	count := map[string]int{}
+// wanted returns the jobs that this process may take: free ones, and those that others have beyond
+// their share.
+func (s *sharer) wanted(held map[string]Lease, surplus map[string]bool, now time.Time) (free, others []*job) {
 	for _, j := range s.jobs {
 		l := held[j.claim.shard]
 		switch {
 		case j.claim.Held():
 		case !s.Live(&l, now), l.Owner == s.Owner: // its own if the response to a write was lost
 			free = append(free, j)
-		default:
-			if count[l.Owner]++; count[l.Owner] > quota {
-				others = append(others, j)
-			}
+		case surplus[j.claim.shard]:
+			others = append(others, j)
 		}
 	}
-	return slices.Concat(free, others)
+	return free, others
 }
 
 // nextLook returns how long to wait: a third of a lease, or until one of another process may have

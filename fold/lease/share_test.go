@@ -58,6 +58,20 @@ func (c *crew) join(ctx context.Context, name string, jobs int, ahead time.Durat
 	})
 }
 
+// isEven checks that each job is done once, and that processes differ by at most one job.
+func (c *crew) isEven(when string, processes, jobs int) {
+	c.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	least, most, sum := jobs, 0, 0
+	for _, does := range c.does {
+		least, most, sum = min(least, len(does)), max(most, len(does)), sum+len(does)
+	}
+	if sum != jobs || len(c.does) != processes || most-least > 1 {
+		c.Errorf("%s: %d processes do %v", when, processes, c.does)
+	}
+}
+
 // isShared checks how many jobs each process does, and that each job is done once.
 func (c *crew) isShared(when string, want map[string]int) {
 	c.Helper()
@@ -74,6 +88,41 @@ func (c *crew) isShared(when string, want map[string]int) {
 	if len(slices.Compact(slices.Clone(all))) != len(all) {
 		c.Errorf("%s: jobs are done twice: %v", when, all)
 	}
+}
+
+// Processes that start one after another get equal shares, however many there are already. Crews
+// with other names do not count.
+func TestProcessesThatJoinOneByOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, err := engine.OpenMemory(engine.Options{TTLInterval: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := table.MustSchema("test", lease.Leases, lease.Of).Ensure(t.Context(), db, "table"); err != nil {
+			t.Fatal(err)
+		}
+		on := func(clock func() time.Time) *table.Table { return table.New(db, "table", table.Options{Clock: clock}) }
+		c := &crew{T: t, does: map[string][]int{}, t: on}
+		ctx, stop := context.WithCancel(t.Context())
+		c.group.Go(func() error {
+			other := lease.Options{Owner: "other", Logger: slog.New(slog.DiscardHandler)}
+			_ = lease.RunShared(ctx, on(time.Now), "another", 3, other, func(ctx context.Context, _ int) error { <-ctx.Done(); return ctx.Err() })
+			return nil
+		})
+		for n := 1; n <= 8; n++ {
+			c.join(ctx, fmt.Sprint("p", n), 16, time.Duration(n)*time.Hour, nil)
+			time.Sleep(2 * lease.DefaultFor)
+			synctest.Wait()
+			c.isEven("after the last has joined", n, 16)
+		}
+		stop()
+		if err := c.group.Wait(); err != nil {
+			t.Error(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // Processes with clocks that are hours apart share jobs fairly, as they come, go, and pause.

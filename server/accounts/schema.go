@@ -9,71 +9,71 @@ import (
 // The entities. The keys of all their partitions begin with ACCOUNT#, also on the index.
 var (
 	Users = table.Define[User, UserKey]("accounts.user", table.Def[User]{
-		PK: "ACCOUNT#USER#{userId}", SK: "PROFILE",
+		PK: "ACCOUNT#USER#{userId}", SK: "PROFILE", Access: table.Access{Private: true, Ingest: table.Rights{Reads: backing}},
 		Indexes: []table.Index[User]{{Name: "gsi1", PK: "ACCOUNT#USERS", SK: "USER#{userId}"}},
 		Doc:     "A user with a password and roles on sites.",
 	})
 	Emails = table.Define[Email, EmailKey]("accounts.email", table.Def[Email]{
-		PK: "ACCOUNT#EMAIL#{hash}", SK: "RESERVATION",
+		PK: "ACCOUNT#EMAIL#{hash}", SK: "RESERVATION", Access: table.Access{Private: true},
 		Doc: "An email address and the user who has it.",
 	})
 	Identities = table.Define[Identity, IdentityKey]("accounts.identity", table.Def[Identity]{
-		PK: "ACCOUNT#IDENTITY#{hash}", SK: "IDENTITY",
+		PK: "ACCOUNT#IDENTITY#{hash}", SK: "IDENTITY", Access: table.Access{Private: true},
 		Doc: "An identity at an OpenID provider and its user.",
 	})
 	Sessions = table.Define[Session, SessionKey]("accounts.session", table.Def[Session]{
-		PK: "ACCOUNT#SESSION#{hash}", SK: "SESSION",
+		PK: "ACCOUNT#SESSION#{hash}", SK: "SESSION", Access: table.Access{Private: true},
 		Indexes: []table.Index[Session]{{Name: "gsi1", PK: "ACCOUNT#SESSIONS#{userId}", SK: "SESSION#{hash}"}},
 		Doc:     "A session of a browser that logged in or opened a shared view. Sessions of users are on the index.",
 		Allow:   map[string]string{"heartbeat-index": "used is written once an hour at most"},
 	})
 	SecondFactors = table.Define[SecondFactor, UserKey]("accounts.secondFactor", table.Def[SecondFactor]{
-		PK: "ACCOUNT#USER#{userId}", SK: "SECOND_FACTOR",
+		PK: "ACCOUNT#USER#{userId}", SK: "SECOND_FACTOR", Access: table.Access{Private: true},
 		Doc: "The secret of a user's authenticator app, and hashes of recovery codes.",
 	})
 	Passkeys = table.Define[Passkey, PasskeyKey]("accounts.passkey", table.Def[Passkey]{
-		PK: "ACCOUNT#USER#{userId}", SK: "PASSKEY#{passkeyId}",
+		PK: "ACCOUNT#USER#{userId}", SK: "PASSKEY#{passkeyId}", Access: table.Access{Private: true},
 		Doc: "A passkey of a user: its public key.",
 	})
 	Notices = table.Define[Notice, NoticeKey]("accounts.notice", table.Def[Notice]{
-		PK: "ACCOUNT#USER#{userId}", SK: "NOTICE#{kind}",
+		PK: "ACCOUNT#USER#{userId}", SK: "NOTICE#{kind}", Access: table.Access{Private: true},
 		Doc: "A notice that was sent to a user and is not repeated for a while.",
 	})
 	Challenges = table.Define[Challenge, ChallengeKey]("accounts.challenge", table.Def[Challenge]{
-		PK: "ACCOUNT#CHALLENGE#{hash}", SK: "CHALLENGE",
+		PK: "ACCOUNT#CHALLENGE#{hash}", SK: "CHALLENGE", Access: table.Access{Private: true},
 		Doc: "A pending second step of a login, or a challenge that a passkey has answered. It is kept for minutes.",
 	})
 	Keys = table.Define[Key, KeyKey]("accounts.key", table.Def[Key]{
-		PK: "ACCOUNT#KEY#{keyId}", SK: "KEY",
+		PK: "ACCOUNT#KEY#{keyId}", SK: "KEY", Access: table.Access{Private: true, Ingest: table.Rights{Reads: table.Whole, Updates: table.Fields{"lastUsed"}}},
 		Indexes: []table.Index[Key]{{Name: "gsi1", PK: "ACCOUNT#KEYS", SK: "KEY#{keyId}"}},
 		Doc:     "An API key; its secret is not stored.",
 		Allow:   map[string]string{"heartbeat-index": "lastUsed is a day, written once a day"},
 	})
 	Shares = table.Define[Share, ShareKey]("accounts.share", table.Def[Share]{
-		PK: "ACCOUNT#SHARE#{shareId}", SK: "SHARE",
+		PK: "ACCOUNT#SHARE#{shareId}", SK: "SHARE", Access: table.Access{Private: true},
 		Indexes: []table.Index[Share]{{Name: "gsi1", PK: "ACCOUNT#SHARES#{site}", SK: "SHARE#{shareId}"}},
 		Doc:     "A link to a site's statistics.",
 	})
 	Invitations = table.Define[Invitation, InvitationKey]("accounts.invitation", table.Def[Invitation]{
-		PK: "ACCOUNT#INVITATION#{invitationId}", SK: "INVITATION",
+		PK: "ACCOUNT#INVITATION#{invitationId}", SK: "INVITATION", Access: table.Access{Private: true},
 		Indexes: []table.Index[Invitation]{{Name: "gsi1", PK: "ACCOUNT#INVITATIONS#{site}", SK: "INVITATION#{invitationId}"}},
 		Doc:     "A link to create an account with a role on a site.",
 	})
 	Setups = table.Define[Setup, SetupKey]("accounts.setup", table.Def[Setup]{
-		PK: "ACCOUNT#SETUP", SK: "STATE",
+		PK: "ACCOUNT#SETUP", SK: "STATE", Access: table.Access{Private: true},
 		Doc: "Whether the installation has an owner, and its setup link until it has one.",
 	})
 	SharedSecrets = table.Define[Shared, SharedKey]("accounts.shared", table.Def[Shared]{
-		PK: "ACCOUNT#SHARED#{name}", SK: "SECRET",
+		PK: "ACCOUNT#SHARED#{name}", SK: "SECRET", Access: table.Access{Private: true},
 		Doc: "A secret that all servers of the table share.",
 	})
 	Entries = table.Define[Entry, EntryKey]("accounts.audit", table.Def[Entry]{
-		PK: "ACCOUNT#AUDIT#{month}", SK: "ENTRY#{entryId}",
+		PK: "ACCOUNT#AUDIT#{month}", SK: "ENTRY#{entryId}", Access: table.Access{Private: true},
 		Immutable: true,
 		Doc:       "An entry of the audit record: one change.",
 	})
 	Heads = table.Define[ChainHead, HeadKey]("accounts.audithead", table.Def[ChainHead]{
-		PK: "ACCOUNT#AUDIT", SK: "HEAD",
+		PK: "ACCOUNT#AUDIT", SK: "HEAD", Access: table.Access{Private: true},
 		Doc: "The head of the hash chain of the audit record.",
 	})
 )

@@ -34,7 +34,7 @@ func (w *Watch) until() episode.Key { return episode.Key{At: w.UntilAt, Disc: w.
 
 // Watches holds the state of rules for devices.
 var Watches = table.Define[Watch, WatchKey]("telemetry.watch", table.Def[Watch]{
-	PK: "DEVICE#{deviceId}", SK: "WATCH#{ruleId}",
+	PK: "DEVICE#{deviceId}", SK: "WATCH#{ruleId}", Access: table.Access{Fold: table.Rights{Puts: table.Whole}},
 	Doc: "The state of a rule for a device: pending, firing, or cleared since some reading.",
 })
 
@@ -103,7 +103,7 @@ type AlertSnapshot struct {
 
 // Notifications holds the outbox.
 var Notifications = table.Define[Notification, NotificationKey]("telemetry.notification", table.Def[Notification]{
-	PK: "FLEET#{fleetId}", SK: "NOTIFICATION#{notificationId}",
+	PK: "FLEET#{fleetId}", SK: "NOTIFICATION#{notificationId}", Access: table.Access{Fold: table.Rights{Puts: table.Whole}},
 	Indexes: []table.Index[Notification]{{
 		Name: "gsi1", PK: "OUTBOX#{shard}", SK: "DUE#{due:ms}#{notificationId}",
 		When: func(n *Notification) bool { return n.State == delivery.Waiting }, WhenReads: []string{"state"},

@@ -73,7 +73,7 @@ const lingersPerSecond = 4
 
 // Blocks holds the raw facts as they arrive.
 var Blocks = table.Define[Block, BlockKey]("telemetry.block", table.Def[Block]{
-	PK: shardPK, SK: "READINGS#{blockId}",
+	PK: shardPK, SK: "READINGS#{blockId}", Access: table.Access{Ingest: table.Rights{Reads: table.Whole, Puts: table.Whole}},
 	Immutable: true,
 	MaxBytes:  maxBlockBytes,
 	Example:   exampleBlock,
@@ -97,7 +97,7 @@ type Window struct {
 
 // Windows lets folds recognize resent readings, so that they count once.
 var Windows = table.Define[Window, WindowKey]("telemetry.window", table.Def[Window]{
-	PK: shardPK, SK: fold.WindowSK,
+	PK: shardPK, SK: fold.WindowSK, Access: table.Access{Ingest: table.Rights{Reads: table.Whole}, Fold: table.Rights{Puts: table.Whole}},
 	Expires:  func(w *Window) time.Time { return w.Expiry() },
 	MaxBytes: maxWindowBytes,
 	Example:  exampleWindow,

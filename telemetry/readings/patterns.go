@@ -79,7 +79,7 @@ const listShards = 4
 
 // Arrivals holds the fleets in which readings arrive.
 var Arrivals = table.Define[Arriving, ArrivingKey]("telemetry.arriving", table.Def[Arriving]{
-	PK: "READINGS_ARRIVING#{shard}", SK: "FLEET#{fleetId}",
+	PK: "READINGS_ARRIVING#{shard}", SK: "FLEET#{fleetId}", Access: table.Access{Ingest: table.Rights{Puts: table.Whole}},
 	Doc: "A fleet whose readings are being moved into segments.",
 })
 

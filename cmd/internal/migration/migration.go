@@ -77,7 +77,7 @@ type Position struct {
 
 // States is the entity of a migration's state.
 var States = table.Define[State, Key]("onefold.move", table.Def[State]{
-	PK: "MOVE", SK: "STATE",
+	PK: "MOVE", SK: "STATE", Access: table.Access{Ingest: table.Rights{Reads: table.Whole}},
 	Example: func(s *State) {
 		s.Phase, s.Peer, s.Stream, s.Owner = Following, "embedded:/var/lib/onefold", "onefold/stream/2026-05-12T08:00:00.000", "host-4711"
 		s.Source = map[string]Position{"shardId-00000001": {Seq: "100000000000000000042"}}

@@ -136,6 +136,9 @@ func (s *Stack) LimitAnonymous(next http.Handler) http.Handler {
 // identify fills in the caller: from the Authorization header if there is one, otherwise from a
 // cookie.
 func (s *Stack) identify(ctx context.Context, r *http.Request, who *Caller) error {
+	if onlyKeys(ctx) {
+		return s.identifyKey(ctx, r.Header.Get("Authorization"), who)
+	}
 	err := accounts.ErrDenied
 	session, _ := r.Cookie(SessionCookie)
 	if share, _ := r.Cookie(ShareCookie); share != nil {
@@ -169,6 +172,35 @@ func withBasic(op *huma.Operation, r *http.Request) *http.Request {
 	return &with
 }
 
+type keysOnly struct{}
+
+// WithOnlyKeys returns a context whose requests are identified by API keys, and by nothing else: a
+// process that only takes in facts may not read sessions and shares.
+func WithOnlyKeys(ctx context.Context) context.Context {
+	return context.WithValue(ctx, keysOnly{}, true)
+}
+
+func onlyKeys(ctx context.Context) bool { return ctx.Value(keysOnly{}) != nil }
+
+// identifyKey identifies the holder of an API key or of the configured token. Others are anonymous.
+func (s *Stack) identifyKey(ctx context.Context, header string, who *Caller) error {
+	token, _ := strings.CutPrefix(header, "Bearer ")
+	if !accounts.IsKey(token) && !s.isToken(token) {
+		return nil
+	}
+	err := s.identifyBearer(ctx, header, who)
+	if errors.Is(err, accounts.ErrDenied) {
+		return nil
+	}
+	return err
+}
+
+// isToken reports whether token is the configured one.
+func (s *Stack) isToken(token string) bool {
+	sum := sha256.Sum256([]byte(token))
+	return s.Token != "" && subtle.ConstantTimeCompare(sum[:], s.token[:]) == 1
+}
+
 // identifyBearer identifies the holder of the configured token, of an API key, or of the access
 // token of a shared view. Errors: accounts.ErrDenied for anything else.
 func (s *Stack) identifyBearer(ctx context.Context, header string, who *Caller) error {
@@ -176,7 +208,7 @@ func (s *Stack) identifyBearer(ctx context.Context, header string, who *Caller) 
 	if !ok {
 		return accounts.ErrDenied
 	}
-	if sum := sha256.Sum256([]byte(token)); s.Token != "" && subtle.ConstantTimeCompare(sum[:], s.token[:]) == 1 {
+	if s.isToken(token) {
 		who.Actor, who.Grants = "token", accounts.Grants{accounts.AllSites: accounts.Viewer}
 		return nil
 	}

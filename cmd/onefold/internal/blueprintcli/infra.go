@@ -64,7 +64,7 @@ type createTable struct {
 
 type iam struct {
 	stack   `embed:""`
-	Role    string `help:"Role: reader runs the access patterns; writer also stores facts, but never changes them; worker also reads the change stream and writes derived items; keeper also changes and deletes facts, as erasure does." enum:"reader,writer,worker,keeper" default:"reader"`
+	Role    string `help:"Role: reader runs the access patterns, except those for credentials; writer stores facts and reads what that needs; worker reads as a reader, also the change stream, and writes derived items; keeper reads and writes everything." enum:"reader,writer,worker,keeper" default:"reader"`
 	Account string `help:"AWS account of the table." default:"*"`
 	Region  string `help:"AWS Region of the table." default:"*"`
 	Inline  bool   `help:"Write the whole policy as an inline policy of a role, at most 10,240 characters instead of 6,144 for a managed policy."`

@@ -17,6 +17,10 @@ type Lint struct {
 	Schema  string `help:"Schema, as in onefold design." default:"onefold"`
 	Allowed bool   `help:"Show findings that the schema allows too, with the reason."`
 	Kinds   bool   `help:"List the kinds of findings."`
+
+	EventsPerDay float64 `help:"Also check for partition keys that this many events per day of one site, device or stream would heat." placeholder:"N"`
+	Peak         float64 `help:"Ratio of the busiest second to the mean, with --events-per-day." default:"4"`
+	Delayed      bool    `help:"Assume a fold delay of 30s, with --events-per-day."`
 }
 
 // Run checks the schema. A finding that the schema does not allow is an error.
@@ -28,8 +32,16 @@ func (c *Lint) Run(e *Env) error {
 	if err != nil {
 		return err
 	}
+	found := lint.Check(s)
+	if c.EventsPerDay != 0 {
+		hot, err := lint.CheckRate(s, lint.Rate{EventsPerDay: c.EventsPerDay, Peak: c.Peak, Delayed: c.Delayed})
+		if err != nil {
+			return err
+		}
+		found = append(found, hot...)
+	}
 	wrong, shown := 0, []lint.Finding{}
-	for _, f := range lint.Check(s) {
+	for _, f := range found {
 		if f.Allowed == "" {
 			wrong++
 		}

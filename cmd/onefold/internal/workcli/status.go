@@ -103,6 +103,9 @@ func statusOf(o *fold.Overview) *statusOutput {
 	for _, name := range o.Owners {
 		out.Workers = append(out.Workers, workerOutput{name, shards[name]})
 	}
+	for _, name := range o.Idle {
+		out.Workers = append(out.Workers, workerOutput{name, 0})
+	}
 	for i := range o.Gaps {
 		m := &o.Gaps[i]
 		out.Gaps = append(out.Gaps, gapOutput{m.Shard, m.From, m.To, m.Found, m.Repaired, m.Report})

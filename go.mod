@@ -70,6 +70,8 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
+require google.golang.org/genproto/googleapis/rpc v0.0.0-20261012220534-4341edf3f941 // indirect
+
 require (
 	filippo.io/hpke v0.4.0 // indirect
 	github.com/agext/levenshtein v1.2.1 // indirect

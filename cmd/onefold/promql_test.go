@@ -9,8 +9,8 @@ import (
 )
 
 // query parses the subset of PromQL that rules and dashboard use: selectors, ranges, functions,
-// aggregations and operators. Prometheus's own parser is not used, because its module's test
-// dependencies conflict with those of this module. Unknown syntax is an error: add it here.
+// aggregations and operators. Besides the syntax, it checks which labels each part of a query may have,
+// which Prometheus's own parser does not. Unknown syntax is an error: add it here.
 type query struct {
 	all    metricSet
 	tokens []string

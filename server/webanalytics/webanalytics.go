@@ -134,6 +134,7 @@ func (s *Service) Register(api huma.API, mux *http.ServeMux) error {
 	s.realtimeRoutes(api)
 	s.goalRoutes(api)
 	s.annotationRoutes(api)
+	s.installationRoutes(api)
 	s.filters.Register(api)
 	s.erasureRoutes(api)
 	s.verifyRoutes(api)

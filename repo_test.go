@@ -63,17 +63,17 @@ var policy = map[string][]string{
 	"analytics": {"vocabulary", "dynamo", "table", "table/writebehind", "fold", "analytics/internal/...", "analytics/filtered", "analytics/imported", "internal/...",
 		"github.com/cespare/xxhash/v2", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
 
-	"packaging/notices":     {"github.com/CycloneDX/cyclonedx-go"},
-	"packaging/prose":       {},
-	"analytics/report":      {"table", "analytics", "analytics/imported", "analytics/internal/...", "internal/calendar", "internal/decimal", "golang.org/x/sync/..."},
-	"analytics/filtered":    {"vocabulary", "table"},
-	"analytics/reconcile":   {"vocabulary", "table", "fold", "analytics", "analytics/report", "analytics/internal/tally", "internal/calendar", "golang.org/x/sync/..."},
-	"analytics/explore":     {"vocabulary", "dynamo", "table", "analytics", "analytics/report", "analytics/internal/...", "internal/...", "github.com/cespare/xxhash/v2", "github.com/klauspost/compress/...", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
-	"analytics/erasure":     {"vocabulary", "dynamo", "table", "table/purge", "fold", "analytics", "analytics/report", "analytics/reconcile", "internal/calendar", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
+	"packaging/notices":      {"github.com/CycloneDX/cyclonedx-go"},
+	"packaging/prose":        {},
+	"analytics/report":       {"table", "analytics", "analytics/imported", "analytics/internal/...", "internal/calendar", "internal/decimal", "golang.org/x/sync/..."},
+	"analytics/filtered":     {"vocabulary", "table"},
+	"analytics/reconcile":    {"vocabulary", "table", "fold", "analytics", "analytics/report", "analytics/internal/tally", "internal/calendar", "golang.org/x/sync/..."},
+	"analytics/explore":      {"vocabulary", "dynamo", "table", "analytics", "analytics/report", "analytics/internal/...", "internal/...", "github.com/cespare/xxhash/v2", "github.com/klauspost/compress/...", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
+	"analytics/erasure":      {"vocabulary", "dynamo", "table", "table/purge", "fold", "analytics", "analytics/report", "analytics/reconcile", "internal/calendar", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
 	"analytics/installation": {"table", "analytics"},
-	"analytics/annotations": {"vocabulary", "table", "analytics", "internal/calendar", "github.com/oklog/ulid/v2", "engine"}, // its tests use the engine
-	"analytics/segments":    {"vocabulary", "table", "analytics", "analytics/explore", "engine"},                             // its tests use the engine
-	"analytics/goals":       {"vocabulary", "table", "analytics", "analytics/report", "internal/calendar"},
+	"analytics/annotations":  {"vocabulary", "table", "analytics", "internal/calendar", "github.com/oklog/ulid/v2", "engine"}, // its tests use the engine
+	"analytics/segments":     {"vocabulary", "table", "analytics", "analytics/explore", "engine"},                             // its tests use the engine
+	"analytics/goals":        {"vocabulary", "table", "analytics", "analytics/report", "internal/calendar"},
 	"analytics/notify": {"table", "table/delivery", "analytics", "github.com/oklog/ulid/v2",
 		"analytics/erasure"}, // its tests: a site that is deleted
 	"analytics/digest":       {"table", "table/delivery", "analytics", "analytics/contribution", "analytics/goals", "analytics/notify", "analytics/report", "internal/calendar", "github.com/oklog/ulid/v2"},
@@ -176,12 +176,13 @@ var policy = map[string][]string{
 	"server": {"dynamo", "dynamo/resilient", "table", "fold", "analytics", "server/accounts", "server/accounts/passkey", "server/accounts/openid", "internal/...", "server/internal/...", "server/webanalytics", "server/devices", "server/events", "server/capacity", "server/load", "server/mcpserver", "server/dashboard", "analytics/segments", "server/apidocs", "telemetry",
 		"github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...",
 		"server/mqtt", "telemetry/credentials", "analytics/digest", "analytics/notify", "server/webanalytics/notices", "table/delivery"}, // its tests
-	"server/load":                 {"server/internal/middleware", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
-	"server/internal/middleware":  {"dynamo", "table", "server/accounts", "server/jobs", "server/internal/download", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/time/rate"},
-	"server/webanalytics/notices": {"table", "table/delivery", "analytics", "analytics/digest", "analytics/notify", "server/accounts", "server/internal/...", "github.com/danielgtaylor/huma/v2"},
-	"server/webanalytics/query":   {"analytics", "analytics/contribution", "analytics/explore", "analytics/report", "internal/calendar", "internal/decimal", "github.com/danielgtaylor/huma/v2"},
-	"server/webanalytics/filters": {"table", "analytics", "analytics/explore", "analytics/segments", "server/accounts", "server/internal/...", "github.com/danielgtaylor/huma/v2"},
-	"server/webanalytics": {"server/webanalytics/filters", "server/webanalytics/query", "server/webanalytics/notices", "github.com/go-json-experiment/json", "table", "fold", "analytics", "analytics/annotations", "analytics/installation", "analytics/erasure", "analytics/explore", "analytics/goals", "analytics/imported", "analytics/imported/exports", "analytics/reconcile", "analytics/filtered", "analytics/report", "server/accounts", "internal/...",
+	"server/load":                   {"server/internal/middleware", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
+	"server/internal/middleware":    {"dynamo", "table", "server/accounts", "server/jobs", "server/internal/download", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/time/rate"},
+	"server/webanalytics/notices":   {"table", "table/delivery", "analytics", "analytics/digest", "analytics/notify", "server/accounts", "server/internal/...", "github.com/danielgtaylor/huma/v2"},
+	"server/webanalytics/query":     {"analytics", "analytics/contribution", "analytics/explore", "analytics/report", "internal/calendar", "internal/decimal", "github.com/danielgtaylor/huma/v2"},
+	"server/webanalytics/filters":   {"table", "analytics", "analytics/explore", "analytics/segments", "server/accounts", "server/internal/...", "github.com/danielgtaylor/huma/v2"},
+	"server/webanalytics/installed": {"analytics", "analytics/installation", "table", "server/internal/...", "github.com/danielgtaylor/huma/v2"},
+	"server/webanalytics": {"server/webanalytics/installed", "server/webanalytics/filters", "server/webanalytics/query", "server/webanalytics/notices", "github.com/go-json-experiment/json", "table", "fold", "analytics", "analytics/annotations", "analytics/installation", "analytics/erasure", "analytics/explore", "analytics/goals", "analytics/imported", "analytics/imported/exports", "analytics/reconcile", "analytics/filtered", "analytics/report", "server/accounts", "internal/...",
 		"server/internal/...", "server/jobs", "server/tracker", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
 	"server/servertest": {"vocabulary", "dynamo", "table", "fold", "fold/streamsource", "analytics", "analytics/digest", "analytics/erasure", "analytics/notify", "server/accounts", "engine", "eventstore", "eventstore/shred", "server", "server/dashboard", "server/jobs", "server/webanalytics", "telemetry", "telemetry/alerts", "blueprint/heat", "engine/enginetest",
 		"internal/traffic", "internal/useragent", "github.com/oklog/ulid/v2"},

@@ -22,6 +22,7 @@ import (
 	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/server/jobs"
 	"github.com/onefold/onefold/server/webanalytics/filters"
+	"github.com/onefold/onefold/server/webanalytics/installed"
 	"github.com/onefold/onefold/server/webanalytics/notices"
 	"github.com/onefold/onefold/table"
 )
@@ -134,7 +135,7 @@ func (s *Service) Register(api huma.API, mux *http.ServeMux) error {
 	s.realtimeRoutes(api)
 	s.goalRoutes(api)
 	s.annotationRoutes(api)
-	s.installationRoutes(api)
+	installed.New(s.mw, s.table).Register(api)
 	s.filters.Register(api)
 	s.erasureRoutes(api)
 	s.verifyRoutes(api)

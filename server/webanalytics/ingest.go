@@ -40,7 +40,7 @@ type Event struct {
 	Revenue    string            `json:"revenue,omitempty" maxLength:"40" example:"12.50" doc:"Decimal."`
 	analytics.Engagement
 	analytics.Vitals
-	Check   string   `json:"check,omitempty" maxLength:"300" doc:"Token of a check of the installation. The event is not stored; what would become of it is reported to the check."`
+	Check   string   `json:"check,omitempty" maxLength:"300" doc:"Token of a check of the installation. The event is not stored; its outcome is reported to the check."`
 	Visitor *Visitor `json:"visitor,omitempty" doc:"The visitor, for events sent by a server. Needs a key of the site with scope ingest or write."`
 }
 

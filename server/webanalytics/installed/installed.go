@@ -27,7 +27,7 @@ type installationReport struct {
 	Ignored bool             `json:"ignored" doc:"The browser is excluded with ?onefold=ignore."`
 	Refused bool             `json:"refused" doc:"The tag respects a signal that the browser sends: Do Not Track or Global Privacy Control."`
 	Package bool             `json:"package" doc:"The tracker is the npm package, not the script."`
-	Status  analytics.Status `json:"status" enum:"stored,rejected" doc:"What would become of an event of the page."`
+	Status  analytics.Status `json:"status" enum:"stored,rejected" doc:"Outcome that an event of the page would have."`
 	Reason  analytics.Reason `json:"reason,omitempty" doc:"Of a rejection, as for events; also unknown_site."`
 	Detail  string           `json:"detail,omitempty"`
 }

@@ -65,16 +65,17 @@ var policy = map[string][]string{
 	"analytics": {"vocabulary", "dynamo", "table", "table/writebehind", "fold", "analytics/internal/...", "analytics/filtered", "analytics/imported", "internal/...",
 		"github.com/cespare/xxhash/v2", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
 
-	"packaging/notices":     {"github.com/CycloneDX/cyclonedx-go"},
-	"packaging/prose":       {},
-	"analytics/report":      {"table", "analytics", "analytics/imported", "analytics/internal/...", "internal/calendar", "internal/decimal", "golang.org/x/sync/..."},
-	"analytics/filtered":    {"vocabulary", "table"},
-	"analytics/reconcile":   {"vocabulary", "table", "fold", "analytics", "analytics/report", "analytics/internal/tally", "internal/calendar", "golang.org/x/sync/..."},
-	"analytics/explore":     {"vocabulary", "dynamo", "table", "analytics", "analytics/report", "analytics/internal/...", "internal/...", "github.com/cespare/xxhash/v2", "github.com/klauspost/compress/...", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
-	"analytics/erasure":     {"vocabulary", "dynamo", "table", "table/purge", "fold", "analytics", "analytics/report", "analytics/reconcile", "internal/calendar", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
-	"analytics/annotations": {"vocabulary", "table", "analytics", "internal/calendar", "github.com/oklog/ulid/v2", "engine"}, // its tests use the engine
-	"analytics/segments":    {"vocabulary", "table", "analytics", "analytics/explore", "engine"},                             // its tests use the engine
-	"analytics/goals":       {"vocabulary", "table", "analytics", "analytics/report", "internal/calendar"},
+	"packaging/notices":      {"github.com/CycloneDX/cyclonedx-go"},
+	"packaging/prose":        {},
+	"analytics/report":       {"table", "analytics", "analytics/imported", "analytics/internal/...", "internal/calendar", "internal/decimal", "golang.org/x/sync/..."},
+	"analytics/filtered":     {"vocabulary", "table"},
+	"analytics/reconcile":    {"vocabulary", "table", "fold", "analytics", "analytics/report", "analytics/internal/tally", "internal/calendar", "golang.org/x/sync/..."},
+	"analytics/explore":      {"vocabulary", "dynamo", "table", "analytics", "analytics/report", "analytics/internal/...", "internal/...", "github.com/cespare/xxhash/v2", "github.com/klauspost/compress/...", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
+	"analytics/erasure":      {"vocabulary", "dynamo", "table", "table/purge", "fold", "analytics", "analytics/report", "analytics/reconcile", "internal/calendar", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
+	"analytics/installation": {"table", "analytics"},
+	"analytics/annotations":  {"vocabulary", "table", "analytics", "internal/calendar", "github.com/oklog/ulid/v2", "engine"}, // its tests use the engine
+	"analytics/segments":     {"vocabulary", "table", "analytics", "analytics/explore", "engine"},                             // its tests use the engine
+	"analytics/goals":        {"vocabulary", "table", "analytics", "analytics/report", "internal/calendar"},
 	"analytics/notify": {"vocabulary", "table", "table/delivery", "table/upsert", "analytics", "github.com/oklog/ulid/v2",
 		"analytics/erasure", "dynamo", "engine"}, // its tests: a site that is deleted, writes that race
 	"analytics/wording":      {"analytics", "analytics/contribution", "analytics/goals"},
@@ -187,9 +188,10 @@ var policy = map[string][]string{
 	"server/internal/middleware": {"dynamo", "table", "server/accounts", "server/jobs", "server/internal/download", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/time/rate"},
 	"server/webanalytics/notices": {"table", "table/delivery", "analytics", "analytics/alerts", "analytics/digest", "analytics/notify", "server/accounts", "server/internal/...", "github.com/danielgtaylor/huma/v2",
 		"internal/calendar"},
-	"server/webanalytics/query":   {"analytics", "analytics/contribution", "analytics/explore", "analytics/report", "internal/calendar", "internal/decimal", "github.com/danielgtaylor/huma/v2"},
-	"server/webanalytics/filters": {"table", "analytics", "analytics/explore", "analytics/segments", "server/accounts", "server/internal/...", "github.com/danielgtaylor/huma/v2"},
-	"server/webanalytics": {"server/webanalytics/filters", "server/webanalytics/query", "server/webanalytics/notices", "github.com/go-json-experiment/json", "table", "fold", "analytics", "analytics/annotations", "analytics/erasure", "analytics/explore", "analytics/goals", "analytics/imported", "analytics/imported/exports", "analytics/reconcile", "analytics/filtered", "analytics/report", "server/accounts", "internal/...",
+	"server/webanalytics/query":     {"analytics", "analytics/contribution", "analytics/explore", "analytics/report", "internal/calendar", "internal/decimal", "github.com/danielgtaylor/huma/v2"},
+	"server/webanalytics/filters":   {"table", "analytics", "analytics/explore", "analytics/segments", "server/accounts", "server/internal/...", "github.com/danielgtaylor/huma/v2"},
+	"server/webanalytics/installed": {"analytics", "analytics/installation", "table", "server/internal/...", "github.com/danielgtaylor/huma/v2"},
+	"server/webanalytics": {"server/webanalytics/installed", "server/webanalytics/filters", "server/webanalytics/query", "server/webanalytics/notices", "github.com/go-json-experiment/json", "table", "fold", "analytics", "analytics/annotations", "analytics/installation", "analytics/erasure", "analytics/explore", "analytics/goals", "analytics/imported", "analytics/imported/exports", "analytics/reconcile", "analytics/filtered", "analytics/report", "server/accounts", "internal/...",
 		"server/internal/...", "server/jobs", "server/tracker", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
 	"server/servertest": {"vocabulary", "dynamo", "table", "fold", "fold/streamsource", "analytics", "analytics/alerts", "analytics/digest", "analytics/erasure", "analytics/notify", "server/accounts", "engine", "eventstore", "eventstore/shred", "server", "server/dashboard", "server/jobs", "server/webanalytics", "telemetry", "telemetry/alerts", "blueprint/heat", "engine/enginetest",
 		"internal/traffic", "internal/useragent", "github.com/oklog/ulid/v2"},

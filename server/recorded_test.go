@@ -19,7 +19,7 @@ var recordNothing = map[string]string{
 	"receive-events": "the progress of a consumer", "stream-deliveries": "the progress of a consumer", "acknowledge-events": "the progress of a consumer", "extend-deliveries": "the progress of a consumer", "reject-events": "the progress of a consumer; parked events are listed",
 	"query-events": "nothing is stored", "query": "nothing is stored", "owner-of-value": "it is only looked at", "explain": "nothing is stored",
 	"prometheus-query-form": "nothing is stored", "prometheus-query-range-form": "nothing is stored", "prometheus-series-form": "nothing is stored", "prometheus-labels-form": "nothing is stored", "prometheus-exemplars-form": "nothing is stored",
-	"preview-funnel": "nothing is stored", "preview-mask": "nothing is stored", "test-rule": "nothing is stored", "preview-site-alert-rule": "nothing is stored", "open-invitation": "it is only looked at", "open-reset-link": "it is only looked at", "forgotten-password": "recorded when the mail is made: TestForgottenPassword", "open-share": "it is only looked at; a session of a day is made",
+	"preview-funnel": "nothing is stored", "preview-mask": "nothing is stored", "check-installation": "it ends in minutes", "test-rule": "nothing is stored", "preview-site-alert-rule": "nothing is stored", "open-invitation": "it is only looked at", "open-reset-link": "it is only looked at", "forgotten-password": "recorded when the mail is made: TestForgottenPassword", "open-share": "it is only looked at; a session of a day is made",
 	"import-readings": "facts; devices that it makes are recorded", "passkey-options": "nothing is changed yet", "passkey-login-options": "nothing is changed yet", "begin-second-factor": "nothing is changed before it is confirmed",
 }
 

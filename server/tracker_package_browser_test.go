@@ -66,7 +66,7 @@ var packagedEvents = []string{
 
 // packaged are the files that the npm package consists of.
 var packaged = []string{
-	"README.md", "dist/core.js", "dist/index.d.ts", "dist/index.js", "dist/react.d.ts", "dist/react.js", "dist/svelte.d.ts", "dist/svelte.js",
+	"README.md", "dist/check.js", "dist/core.js", "dist/index.d.ts", "dist/index.js", "dist/react.d.ts", "dist/react.js", "dist/svelte.d.ts", "dist/svelte.js",
 	"dist/tracked.d.ts", "dist/tracked.js", "dist/vitals.js", "dist/vue.d.ts", "dist/vue.js", "package.json",
 }
 

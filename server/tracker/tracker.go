@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/onefold/onefold/server/internal/webfile"
 )
@@ -27,13 +28,17 @@ type Script struct {
 	file  *webfile.File
 }
 
-// The scripts: pages include Main, which loads Vitals in pages that ask for web vitals.
-const (
-	Main   = "onefold.js"
-	Vitals = "onefold.vitals.js"
-)
+// Main is the script that pages include.
+const Main = "onefold.js"
 
-// Load reads the script Main or Vitals.
+// Further returns the name of a script that Main loads, named as Main is, with one of Parts.
+func Further(main, part string) string { return strings.TrimSuffix(main, ".js") + "." + part + ".js" }
+
+// Parts are the scripts that Main loads: vitals in pages that ask for web vitals, check in pages that
+// are opened to check the installation.
+var Parts = []string{"vitals", "check"}
+
+// Load reads Main or one of the further scripts.
 func Load(name string) (*Script, error) {
 	text, err := files.ReadFile(path.Join("dist", name))
 	built := !errors.Is(err, fs.ErrNotExist)

@@ -14,8 +14,17 @@ import (
 // maxZipped is the maximum size of the tracker in bytes on the wire.
 const maxZipped = 2048
 
+// all returns the names of all scripts.
+func all() []string {
+	names := []string{Main}
+	for _, part := range Parts {
+		names = append(names, Further(Main, part))
+	}
+	return names
+}
+
 func TestTheTrackerIsSmall(t *testing.T) {
-	for _, name := range []string{Main, Vitals} {
+	for _, name := range all() {
 		s, err := Load(name)
 		if err != nil {
 			t.Fatal(err)
@@ -69,7 +78,7 @@ func TestAScriptIsServed(t *testing.T) {
 
 // The sources are served when the scripts were not built, so they are plain scripts.
 func TestTheSourceIsAPlainScript(t *testing.T) {
-	for _, name := range []string{Main, Vitals} {
+	for _, name := range all() {
 		text, err := source(name)
 		if err != nil {
 			t.Fatal(err)

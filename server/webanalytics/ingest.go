@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/internal/useragent"
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
@@ -40,6 +41,7 @@ type Event struct {
 	Currency   string            `json:"currency,omitempty" maxLength:"16" example:"USD" doc:"ISO 4217 code of the revenue's currency, which is converted to the site's if the server has exchange rates. Default: the site's."`
 	analytics.Engagement
 	analytics.Vitals
+	Check   string   `json:"check,omitempty" maxLength:"300" doc:"Token of a check of the installation. The event is not stored; its outcome is reported to the check."`
 	Visitor *Visitor `json:"visitor,omitempty" doc:"The visitor, for events sent by a server. Needs a key of the site with scope ingest or write."`
 }
 
@@ -112,6 +114,9 @@ func (s *Service) ingest(ctx context.Context, site string, from *Sender, events 
 	// nevertheless.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ingestFor)
 	defer cancel()
+	if len(events) == 1 && events[0].Check != "" {
+		return s.reportInstallation(ctx, site, from, &events[0])
+	}
 	answer := new(outcomes)
 	answer.Body.Now = s.mw.Clock().UnixMilli()
 	if answer.Body.Outcomes = decided; decided == nil {
@@ -149,26 +154,39 @@ func (s *Service) people(ctx context.Context, site string, from *Sender, events 
 		}
 		e, sender := &events[i], from
 		if e.Visitor != nil {
-			told = Sender{UserAgent: e.Visitor.UserAgent, address: e.Visitor.Address, dnt: from.dnt, gpc: from.gpc}
+			told = from.onBehalfOf(e.Visitor)
 			sender = &told
 		}
-		agent := s.agents.Parse(sender.UserAgent)
+		h, agent := s.hitOf(e, sender)
 		if agent.Bot {
 			if err := s.countBot(ctx, site, &agent, 1); err != nil {
 				return nil, nil, err
 			}
-			rejected[i] = analytics.Outcome{EventID: e.ID, Status: analytics.Rejected, Reason: reasonBot, Detail: "user agents of bots are not counted"}
+			rejected[i] = ofBot(e.ID)
 			continue
 		}
-		place := s.placeOf(sender)
-		h := e.hit(sender)
-		h.Browser, h.OS, h.Device = agent.Browser, agent.OS, agent.Device
-		h.Country, h.Region, h.City = place.Country, place.Region, place.City
-		h.Rates = s.o.Rates.Content()
-		h.DataCenter, h.Spam = s.inDataCenter(sender.address), s.isSpam(h.Referrer)
 		hits, of = append(hits, h), append(of, i)
 	}
 	return hits, of, nil
+}
+
+// hitOf returns the hit of an event, and who sent it. The hit of a bot has no more than the event's own fields.
+func (s *Service) hitOf(e *Event, sender *Sender) (analytics.Hit, useragent.Agent) {
+	h, agent := e.hit(sender), s.agents.Parse(sender.UserAgent)
+	if agent.Bot {
+		return h, agent
+	}
+	place := s.placeOf(sender)
+	h.Browser, h.OS, h.Device = agent.Browser, agent.OS, agent.Device
+	h.Country, h.Region, h.City = place.Country, place.Region, place.City
+	h.DataCenter, h.Spam = s.inDataCenter(sender.address), s.isSpam(h.Referrer)
+	h.Rates = s.o.Rates.Content()
+	return h, agent
+}
+
+// ofBot is the outcome of an event of a bot.
+func ofBot(id string) analytics.Outcome {
+	return analytics.Outcome{EventID: id, Status: analytics.Rejected, Reason: reasonBot, Detail: "user agents of bots are not counted"}
 }
 
 // withinRates charges n events to the rate limits of the site and of the address. The address is

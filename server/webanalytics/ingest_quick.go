@@ -163,7 +163,7 @@ func (e *Event) valid() bool {
 	}
 	v := e.Visitor
 	return within(e.ID, 0, 26) && within(e.Name, 0, 120) && within(e.URL, 1, 4096) && within(e.Referrer, 0, 4096) &&
-		within(e.UserID, 0, 128) && within(e.SessionID, 0, 64) &&
+		within(e.UserID, 0, 128) && within(e.SessionID, 0, 64) && within(e.Check, 0, 300) &&
 		len(e.Properties) <= 30 && within(e.Revenue, 0, 40) && within(e.Currency, 0, 16) && (v == nil || v.Address != "" && v.UserAgent != "" && within(v.Address, 0, 64) && within(v.UserAgent, 0, 2048))
 }
 

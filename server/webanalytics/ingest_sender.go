@@ -35,6 +35,11 @@ type Visitor struct {
 	UserAgent string   `json:"userAgent" maxLength:"2048" doc:"User agent of the visitor's browser."`
 }
 
+// onBehalfOf returns the visitor as the sender of an event.
+func (s *Sender) onBehalfOf(v *Visitor) Sender {
+	return Sender{UserAgent: v.UserAgent, address: v.Address, dnt: s.dnt, gpc: s.gpc}
+}
+
 // identifiesVisitors reports whether the events describe their visitors, which requires a key: otherwise
 // anybody could invent visitors, each with another address.
 func (s *Service) identifiesVisitors(ctx context.Context, site string, from *Sender, events []Event) (bool, error) {

@@ -18,13 +18,17 @@ func (s *Service) trackerRoutes(mux *http.ServeMux) error {
 	if err != nil {
 		return err
 	}
-	vitals, err := tracker.Load(tracker.Vitals)
-	if err != nil {
-		return err
-	}
 	for _, at := range s.mainScripts() {
 		mux.Handle("GET "+at, main)
-		mux.Handle("GET "+vitalsScript(at), vitals)
+	}
+	for _, part := range tracker.Parts {
+		script, err := tracker.Load(tracker.Further(tracker.Main, part))
+		if err != nil {
+			return err
+		}
+		for _, at := range s.mainScripts() {
+			mux.Handle("GET "+tracker.Further(at, part), script)
+		}
 	}
 	return nil
 }
@@ -37,13 +41,13 @@ func (s *Service) mainScripts() []string {
 	return []string{trackerPath, s.o.TrackerPath}
 }
 
-// vitalsScript returns the path at which the main script looks for the web vitals script.
-func vitalsScript(main string) string { return strings.TrimSuffix(main, ".js") + ".vitals.js" }
-
 // Scripts returns the paths of all tracker scripts.
 func (s *Service) Scripts() (paths []string) {
 	for _, at := range s.mainScripts() {
-		paths = append(paths, at, vitalsScript(at))
+		paths = append(paths, at)
+		for _, part := range tracker.Parts {
+			paths = append(paths, tracker.Further(at, part))
+		}
 	}
 	return paths
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/server/jobs"
 	"github.com/onefold/onefold/server/webanalytics/filters"
+	"github.com/onefold/onefold/server/webanalytics/installed"
 	"github.com/onefold/onefold/server/webanalytics/notices"
 	"github.com/onefold/onefold/table"
 )
@@ -137,6 +138,7 @@ func (s *Service) Register(api huma.API, mux *http.ServeMux) error {
 	s.realtimeRoutes(api)
 	s.goalRoutes(api)
 	s.annotationRoutes(api)
+	installed.New(s.mw, s.table).Register(api)
 	s.filters.Register(api)
 	s.erasureRoutes(api)
 	s.verifyRoutes(api)

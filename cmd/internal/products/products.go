@@ -12,6 +12,7 @@ import (
 	"github.com/onefold/onefold/analytics/erasure"
 	"github.com/onefold/onefold/analytics/explore"
 	"github.com/onefold/onefold/analytics/filtered"
+	"github.com/onefold/onefold/analytics/installation"
 	"github.com/onefold/onefold/analytics/notify"
 	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/analytics/segments"
@@ -47,7 +48,7 @@ type Product struct {
 // All lists the products.
 var All = []Product{{
 	Design: analytics.Schema,
-	Others: []table.Part{reconcile.Schema, explore.Schema, erasure.Schema, annotations.Schema, segments.Schema, notify.Schema, digest.Schema, sitealerts.Schema, filtered.Days, filtered.ByDay},
+	Others: []table.Part{reconcile.Schema, explore.Schema, erasure.Schema, annotations.Schema, installation.Checks, segments.Schema, notify.Schema, digest.Schema, sitealerts.Schema, filtered.Days, filtered.ByDay},
 	Folds: func(t *table.Table, holds delays.Holds) []*fold.Fold {
 		return analytics.Folds(analytics.Config{Retention: analytics.SiteRetention(t), Wait: holds.Visits})
 	},

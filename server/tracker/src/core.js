@@ -161,15 +161,16 @@ export const start = (data, api, load) => {
       send({ ...more, name, props, revenue: text(more.revenue) })
     }
   }
-  onefold.v = 1
+  onefold.v = { data, api, refused } // for further scripts
   const early = window.onefold || {} // a function that kept calls until now
   const queued = early.q || []
   onefold.off = early.off // whether the visitor has opted out; applications may change it
   window.onefold = onefold
 
+  let wish
   // ?onefold=ignore on any page excludes the visitor's own visits, until ?onefold=count.
   try {
-    const wish = /[?&]onefold=(\w+)/.exec(location.search)?.[1]
+    wish = /[?&]onefold=(\w+)/.exec(location.search)?.[1]
     if (wish == 'ignore') localStorage.onefold_ignore = 1
     else if (wish == 'count') delete localStorage.onefold_ignore
     onefold.off ||= localStorage.onefold_ignore
@@ -219,4 +220,5 @@ export const start = (data, api, load) => {
 
   begin()
   if (data.vitals != null) load('vitals')
+  if (/^check_/.test(wish)) load('check')
 }

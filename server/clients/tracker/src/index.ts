@@ -1,5 +1,7 @@
 import { start } from './core.js'
 
+const further: Record<string, () => Promise<unknown>> = { vitals: () => import('./vitals.js'), check: () => import('./check.js') }
+
 /** Settings of the tracker. */
 export interface Options {
   /** ID of the site in onefold, 1 to 128 characters. */
@@ -34,7 +36,7 @@ type Call = [name: string, data?: unknown]
 interface Tracker {
   (...call: Call): void
   q?: Call[] // calls before the tracker is started
-  v?: number // set by the tracker when it is started
+  v?: unknown // set by the tracker when it is started
   off?: unknown // set if the visitor has opted out
 }
 
@@ -72,8 +74,8 @@ export function init(options: Options): void {
     return
   }
   const on = (setting: boolean | undefined) => (setting ? '' : undefined)
-  start({ site, api: endpoint, hash: on(hash), frames: on(frames), vitals: on(vitals), respect: respect?.join(' ') }, endpoint, () => {
-    import('./vitals.js').catch(() => {}) // without it, pages and events still count
+  start({ site, api: endpoint, hash: on(hash), frames: on(frames), vitals: on(vitals), respect: respect?.join(' '), package: '1' }, endpoint, (name) => {
+    further[name]?.().catch(() => {}) // without it, pages and events still count
   })
 }
 

@@ -83,6 +83,12 @@ export interface SiteSummary {
   trend?: number[] | null
 }
 
+export interface Installation {
+  parameter: string
+  expires: string
+  report?: { at: string; site: string; host: string; ignored: boolean; refused: boolean; package: boolean; status: string; reason?: string; detail?: string }
+}
+
 export interface Site {
   id: string
   name: string
@@ -353,6 +359,8 @@ export const api = {
   deleteGoal: (site: string, goal: string) => call<void>('DELETE', at(site) + '/goals/' + id(goal)),
 
   annotations: (site: string, from: string, to: string, s?: Abort) => call<{ annotations: Annotation[] | null }>('GET', at(site) + '/annotations', new URLSearchParams({ from, to }), undefined, s),
+  checkInstallation: (site: string) => call<Installation>('POST', at(site) + '/installation'),
+  installation: (site: string, s?: Abort) => call<Installation>('GET', at(site) + '/installation', undefined, undefined, s),
   addAnnotation: (site: string, body: Omit<Annotation, 'id'>) => call<Annotation>('POST', at(site) + '/annotations', undefined, body),
   deleteAnnotation: (site: string, annotation: string) => call<void>('DELETE', at(site) + '/annotations/' + id(annotation)),
   funnels: (site: string, s?: Abort) => call<{ funnels: Funnel[] | null }>('GET', at(site) + '/funnels', undefined, undefined, s),

@@ -15,6 +15,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/server/internal/middleware"
+	"github.com/onefold/onefold/server/webanalytics/eventform"
 )
 
 // IDs of the ingest operations, as in the API document and the metrics.
@@ -30,7 +31,7 @@ const (
 func (s *Service) quickIngest(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		operation, most := s.quickOperation(r)
-		form := isForm(r.Header.Get("Content-Type"))
+		form := eventform.Is(r.Header.Get("Content-Type"))
 		if operation == "" || r.ContentLength <= 0 || r.ContentLength > most || !form && !isJSON(r.Header.Get("Content-Type")) || r.Header.Get("Content-Encoding") != "" {
 			next.ServeHTTP(w, r)
 			return
@@ -42,7 +43,7 @@ func (s *Service) quickIngest(next http.Handler) http.Handler {
 			return
 		}
 		if form {
-			body = fromForm(r, body)
+			body = eventform.JSON(r, body)
 		}
 		site, events, unknown, ok := decodeEvents(body, operation == manyOperation)
 		if !ok {

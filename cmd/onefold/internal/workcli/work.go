@@ -118,7 +118,9 @@ func (c *Run) Run(ctx context.Context, env *Env) error {
 				return err
 			}
 			fmt.Fprintf(env.Err, "metrics: http://%s/metrics\n", listener.Addr())
-			services = append(services, func(ctx context.Context) error { return serveMetrics(ctx, listener, process, env.Version, watch, &sent) })
+			services = append(services, func(ctx context.Context) error {
+				return serveMetrics(ctx, listener, process, env.Version, watch, &sent)
+			})
 		}
 		fmt.Fprintf(env.Err, "folding the changes of %s as worker %s\n", process.Table.Name(), process.Worker.Owner())
 		return Together(ctx, services)

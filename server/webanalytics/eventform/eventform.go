@@ -1,4 +1,5 @@
-package webanalytics
+// Package eventform turns events in the form of HTML forms into JSON.
+package eventform
 
 import (
 	"bytes"
@@ -12,34 +13,34 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// formType is the media type that HTML forms have, and that some clients send by default, whatever
+// mediaType is the media type that HTML forms have, and that some clients send by default, whatever
 // the body is.
-const formType = "application/x-www-form-urlencoded"
+const mediaType = "application/x-www-form-urlencoded"
 
-// isForm reports whether a content type is formType.
-func isForm(contentType string) bool {
+// Is reports whether a content type is that of forms.
+func Is(contentType string) bool {
 	kind, _, err := mime.ParseMediaType(contentType)
-	return err == nil && kind == formType
+	return err == nil && kind == mediaType
 }
 
-// fromForm returns the JSON of a body with formType, and declares it as JSON for later handlers. A
-// body that is JSON is returned unchanged, because its client did not say so.
-func fromForm(r *http.Request, body []byte) []byte {
+// JSON returns the JSON of a body of a form, and declares it as JSON for later handlers. A
+// body that is JSON is returned unchanged: many clients declare a form by default.
+func JSON(r *http.Request, body []byte) []byte {
 	if start := bytes.TrimLeft(body, " \t\r\n"); len(start) == 0 || start[0] != '{' {
 		fields, err := url.ParseQuery(string(body))
 		if err != nil {
 			return body // rejected as invalid JSON
 		}
-		body = formObject(fields)
+		body = objectOf(fields)
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.ContentLength = int64(len(body))
 	return body
 }
 
-// formObject returns the JSON object of a form: the first value of each field as text, or as a number
+// objectOf returns the JSON object of a form: the first value of each field as text, or as a number
 // or boolean where an event has one, and fields like props[plan] as properties.
-func formObject(fields url.Values) []byte {
+func objectOf(fields url.Values) []byte {
 	object, properties := map[string]any{}, map[string]string{}
 	for name, values := range fields {
 		property, ok := strings.CutPrefix(name, "props[")

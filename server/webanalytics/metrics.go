@@ -22,7 +22,7 @@ func newMetrics(of *middleware.Metrics) *metrics {
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_events_refused_total", Help: "Events of requests that were rejected as a whole, by reason."}, []string{"reason"}),
 		unknown: prometheus.NewCounter(prometheus.CounterOpts{Name: "onefold_events_unknown_fields_total", Help: "Requests whose events had fields that the server does not know and ignored."}),
 	}
-	m.warned = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_events_warned_total", Help: "Accepted events of which something is missing, by warning."}, []string{"warning"})
+	m.warned = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_events_warned_total", Help: "Accepted events that are incomplete, by warning."}, []string{"warning"})
 	m.warned.WithLabelValues(string(analytics.NoExchangeRate))
 	for _, status := range []analytics.Status{analytics.Stored, analytics.Duplicate, analytics.Rejected, analytics.Queued} {
 		m.events[status] = events.WithLabelValues(string(status)) // so that a rate is known from the first event on

@@ -69,7 +69,7 @@ type stepBody struct {
 	Path    string            `json:"path"`
 	Props   map[string]string `json:"props,omitempty"`
 	Revenue string            `json:"revenue,omitempty" doc:"In the site's currency."`
-	Paid    *paidBody         `json:"paid,omitempty" doc:"What the revenue was converted from, if it was paid in another currency."`
+	Paid    *paidBody         `json:"paid,omitempty" doc:"The payment that the revenue was converted from, if it was in another currency."`
 }
 
 type paidBody struct {

@@ -37,16 +37,16 @@ func (w *Worker) maintainLeases(ctx context.Context) error {
 	}
 	now = w.o.Clock()
 	w.leases.Observe(held, now, ids...)
-	crew, err := w.leases.Announce(ctx, held, now)
+	members, err := w.leases.Announce(ctx, held, now)
 	if err != nil {
 		return err
 	}
-	quotas := crew.Quotas(len(open))
+	quotas := members.Quotas(len(open))
 	own, free, others := w.chooseLeases(open, held, w.leases.Surplus(held, quotas, now), now)
 	if err := w.renewLeases(ctx, own, held); err != nil {
 		return err
 	}
-	if err := w.takeLeases(ctx, free, held, max(quotas[w.o.Owner], crew.Free(len(open)))); err != nil {
+	if err := w.takeLeases(ctx, free, held, max(quotas[w.o.Owner], members.Free(len(open)))); err != nil {
 		return err
 	}
 	if err := w.takeLeases(ctx, others, held, quotas[w.o.Owner]); err != nil {

@@ -63,23 +63,23 @@ func (s *scan) day(ctx context.Context, day string) (*columns, error) {
 	}
 	key := keyOf(s.site.SiteID, from, to)
 	key.archived = archived
-	if d := s.x.shelf.get(key, current()); d != nil {
+	if d := s.x.recent.get(key, current()); d != nil {
 		return d, s.took(d.read)
 	}
-	release, err := s.x.shelf.claim(ctx, key)
+	release, err := s.x.recent.claim(ctx, key)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
 	version = current() // read before the events, so that later writes are noticed
-	if d := s.x.shelf.get(key, version); d != nil {
+	if d := s.x.recent.get(key, version); d != nil {
 		return d, s.took(d.read)
 	}
 	d, err := s.columns(ctx, day, key, version)
 	if err != nil {
 		return nil, err
 	}
-	s.x.shelf.put(key, version, d)
+	s.x.recent.put(key, version, d)
 	return d, nil
 }
 

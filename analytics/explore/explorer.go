@@ -53,7 +53,7 @@ type Explorer struct {
 	out  chan struct{} // semaphore of exports, which last as long as their reader wants
 
 	watched   *Watched // nil: writes are not noticed, so days of the table are not cached
-	shelf     dayCache
+	recent    dayCache
 	preparing preparations
 	hours     calendar.HourNames
 	users     userKey
@@ -78,7 +78,7 @@ func New(t *table.Table, o Options) *Explorer {
 	}
 	return &Explorer{
 		t: t, o: o, users: users, turn: make(chan struct{}, o.AtOnce), out: make(chan struct{}, o.AtOnce),
-		watched: watched, shelf: dayCache{most: o.KeepBytes, days: map[dayKey]*cachedDay{}, claims: map[dayKey]chan struct{}{}},
+		watched: watched, recent: dayCache{most: o.KeepBytes, days: map[dayKey]*cachedDay{}, claims: map[dayKey]chan struct{}{}},
 		cubes: map[string]*cube{}, pasts: pastCache{of: map[string]*pastSums{}}, flights: map[string]*flight{}, asked: map[*scan]bool{},
 	}
 }

@@ -239,7 +239,7 @@ func TestFilesAreLimited(t *testing.T) {
 	in.To = "2026-05-07"
 	l.same(l.x, in, firefox)
 	w.advance(3 * useEvery)
-	l.x.shelf = dayCache{days: map[dayKey]*cachedDay{}, claims: map[dayKey]chan struct{}{}}
+	l.x.recent = dayCache{days: map[dayKey]*cachedDay{}, claims: map[dayKey]chan struct{}{}}
 	in.From = "2026-05-06"
 	l.same(l.x, in, firefox) // the first day is not used again
 	l.o.Bytes = l.x.o.Files.bytes + l.x.o.Files.bytes/10

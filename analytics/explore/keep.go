@@ -261,7 +261,7 @@ func (k *keeper) due(s *scan, seen map[dayKey]sighting) (days []dueDay, err erro
 
 // keepDay makes the file of a day, unless it has one of these events.
 func (k *keeper) keepDay(ctx context.Context, s *scan, day dueDay) error {
-	release, err := k.x.shelf.claim(ctx, day.key)
+	release, err := k.x.recent.claim(ctx, day.key)
 	if err != nil {
 		return err
 	}

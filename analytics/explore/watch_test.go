@@ -202,12 +202,12 @@ func TestKeptDaysAmongWriters(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if x.shelf.bytes > 60_000 {
-		t.Errorf("%d bytes are kept", x.shelf.bytes)
+	if x.recent.bytes > 60_000 {
+		t.Errorf("%d bytes are kept", x.recent.bytes)
 	}
 }
 
-// The size of the shelf is limited, and the days that were not used for the longest time are
+// The size of the recent is limited, and the days that were not used for the longest time are
 // dropped first.
 func TestShelf(t *testing.T) {
 	s := dayCache{most: 100, days: map[dayKey]*cachedDay{}, claims: map[dayKey]chan struct{}{}}
@@ -235,8 +235,8 @@ func TestPreparedDays(t *testing.T) {
 	x, _, g := w.counted(Options{})
 	days := w.between("2026-05-06", "2026-05-10")
 	w.must(x.Prepare(w.ctx, days))
-	if len(x.shelf.days) != 4 || len(x.shelf.claims) != 0 {
-		t.Fatalf("%d days are kept, %d claimed", len(x.shelf.days), len(x.shelf.claims))
+	if len(x.recent.days) != 4 || len(x.recent.claims) != 0 {
+		t.Fatalf("%d days are kept, %d claimed", len(x.recent.days), len(x.recent.claims))
 	}
 	before := g.queries.Load()
 	w.must(x.Prepare(w.ctx, days)) // within a minute of the first time
@@ -248,7 +248,7 @@ func TestPreparedDays(t *testing.T) {
 	w.must(x.Prepare(w.ctx, w.between("2025-05-06", "2025-05-10"))) // their events have expired
 	few, _, _ := w.counted(Options{Events: 150})
 	w.must(few.Prepare(w.ctx, days))
-	if n := len(few.shelf.days); n == 0 || n == 4 {
+	if n := len(few.recent.days); n == 0 || n == 4 {
 		t.Errorf("%d days are kept of more events than one may read", n)
 	}
 }

@@ -24,7 +24,7 @@ type Holder struct {
 	Owner    string        // unique name of the process
 	For      time.Duration // how long its leases last without renewal
 	Clock    func() time.Time
-	Crew     string // added to Group for members, where several crews have leases in one group
+	Scope    string // added to the group of members, where several sets of processes have leases in one group
 
 	observed map[string]observation // by shard
 	seen     map[string]sign        // members by name

@@ -43,17 +43,17 @@ var MembersOf = table.NewQuery(Members, table.QueryDef[In]{
 	Load: table.Load{PerSecond: 0.001, Items: 4, ItemBytes: 150},
 })
 
-// Crew are the live members of a group.
-type Crew struct {
+// Membership is the live members of a group.
+type Membership struct {
 	names []string // sorted
 	sure  int      // number of those that have leases, or have given a sign of life since this process looks
 }
 
 // Announce stores a sign of life of this process, and returns the live members of the group, itself
 // included. Owners of live leases count even if they have not announced themselves.
-func (h *Holder) Announce(ctx context.Context, held map[string]Lease, now time.Time) (Crew, error) {
+func (h *Holder) Announce(ctx context.Context, held map[string]Lease, now time.Time) (Membership, error) {
 	if err := h.sign(ctx, false); err != nil {
-		return Crew{}, err
+		return Membership{}, err
 	}
 	sure := map[string]bool{h.Owner: true}
 	for _, l := range held {
@@ -64,7 +64,7 @@ func (h *Holder) Announce(ctx context.Context, held map[string]Lease, now time.T
 	live, observed := maps.Clone(sure), map[string]sign{}
 	for m, err := range MembersOf.All(ctx, h.Requests.Table, In{h.members()}) {
 		if err != nil {
-			return Crew{}, fmt.Errorf("lease: members of %s: %w", h.members(), err)
+			return Membership{}, fmt.Errorf("lease: members of %s: %w", h.members(), err)
 		}
 		o, seen := h.seen[m.Name]
 		if !seen || o.turn != m.Turn {
@@ -78,7 +78,7 @@ func (h *Holder) Announce(ctx context.Context, held map[string]Lease, now time.T
 	}
 	h.seen = observed
 	maps.DeleteFunc(sure, func(_ string, is bool) bool { return !is })
-	return Crew{slices.Sorted(maps.Keys(live)), len(sure)}, nil
+	return Membership{slices.Sorted(maps.Keys(live)), len(sure)}, nil
 }
 
 // sign is when a holder first saw the present sign of life of a member, and whether it has seen an
@@ -120,11 +120,11 @@ func (h *Holder) sign(ctx context.Context, left bool) error {
 }
 
 // members returns the name of the group that the process is a member of.
-func (h *Holder) members() string { return h.Group + h.Crew }
+func (h *Holder) members() string { return h.Group + h.Scope }
 
 // Quotas divides n leases among the members: each gets n by their number, and the first ones by name
 // the rest. All members come to the same result, so each knows the quota of the others.
-func (c Crew) Quotas(n int) map[string]int {
+func (c Membership) Quotas(n int) map[string]int {
 	quotas := make(map[string]int, len(c.names))
 	for i, name := range c.names {
 		quotas[name] = (n + len(c.names) - 1 - i) / len(c.names)
@@ -135,7 +135,7 @@ func (c Crew) Quotas(n int) map[string]int {
 // Free returns up to how many of n leases a member takes from nobody. It may be more than its quota:
 // members that are gone have a quota until their time is over, but shards should not wait for them.
 // Others then take what is beyond the quota.
-func (c Crew) Free(n int) int { return (n + c.sure - 1) / c.sure }
+func (c Membership) Free(n int) int { return (n + c.sure - 1) / c.sure }
 
 // Surplus returns the live leases of others beyond their quota: what a member below its own quota may
 // take. Owners that are no members have none.

@@ -34,7 +34,7 @@ func RunShared(ctx context.Context, t *table.Table, name string, n int, o Option
 	}
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	s.end, s.Crew = cancel, "."+name
+	s.end, s.Scope = cancel, "."+name
 	s.share(inner)
 	for _, j := range s.jobs {
 		j.stop(nil)
@@ -106,18 +106,18 @@ func (s *sharer) adjust(ctx context.Context) (time.Duration, error) {
 	}
 	now := s.Clock()
 	s.Observe(held, now, s.names...)
-	crew, err := s.Announce(ctx, held, now)
+	members, err := s.Announce(ctx, held, now)
 	if err != nil {
 		return 0, err
 	}
-	quotas := crew.Quotas(len(s.jobs))
+	quotas := members.Quotas(len(s.jobs))
 	mine, err := s.keep(ctx, held)
 	if err != nil {
 		return 0, err
 	}
 	free, others := s.wanted(held, s.Surplus(held, quotas, now), now)
 	for i, j := range slices.Concat(free, others) {
-		if mine >= quotas[s.Owner] && (i >= len(free) || mine >= crew.Free(len(s.jobs))) {
+		if mine >= quotas[s.Owner] && (i >= len(free) || mine >= members.Free(len(s.jobs))) {
 			break
 		}
 		ok, err := s.Acquire(ctx, j.claim, held[j.claim.shard], Progress{})

@@ -19,8 +19,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// crew is a group of processes that share jobs. mu protects does.
-type crew struct {
+// processes is a group of processes that share jobs. mu protects does.
+type processes struct {
 	*testing.T
 	t     func(clock func() time.Time) *table.Table
 	group errgroup.Group
@@ -30,7 +30,7 @@ type crew struct {
 }
 
 // join starts a process. Its sleep lasts an hour after something was sent to pause.
-func (c *crew) join(ctx context.Context, name string, jobs int, ahead time.Duration, pause <-chan struct{}) {
+func (c *processes) join(ctx context.Context, name string, jobs int, ahead time.Duration, pause <-chan struct{}) {
 	sleep := func(ctx context.Context, d time.Duration) error {
 		select {
 		case <-pause:
@@ -59,7 +59,7 @@ func (c *crew) join(ctx context.Context, name string, jobs int, ahead time.Durat
 }
 
 // isEven checks that each job is done once, and that processes differ by at most one job.
-func (c *crew) isEven(when string, processes, jobs int) {
+func (c *processes) isEven(when string, processes, jobs int) {
 	c.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,7 +73,7 @@ func (c *crew) isEven(when string, processes, jobs int) {
 }
 
 // isShared checks how many jobs each process does, and that each job is done once.
-func (c *crew) isShared(when string, want map[string]int) {
+func (c *processes) isShared(when string, want map[string]int) {
 	c.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,7 +90,7 @@ func (c *crew) isShared(when string, want map[string]int) {
 	}
 }
 
-// Processes that start one after another get equal shares, however many there are already. Crews
+// Processes that start one after another get equal shares, however many there are already. Sets of processes
 // with other names do not count.
 func TestProcessesThatJoinOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestProcessesThatJoinOneByOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		on := func(clock func() time.Time) *table.Table { return table.New(db, "table", table.Options{Clock: clock}) }
-		c := &crew{T: t, does: map[string][]int{}, t: on}
+		c := &processes{T: t, does: map[string][]int{}, t: on}
 		ctx, stop := context.WithCancel(t.Context())
 		c.group.Go(func() error {
 			other := lease.Options{Owner: "other", Logger: slog.New(slog.DiscardHandler)}
@@ -135,7 +135,7 @@ func TestRunShared(t *testing.T) {
 		if err := table.MustSchema("test", lease.Leases, lease.Of).Ensure(t.Context(), db, "table"); err != nil {
 			t.Fatal(err)
 		}
-		c := &crew{T: t, does: map[string][]int{}, t: func(clock func() time.Time) *table.Table {
+		c := &processes{T: t, does: map[string][]int{}, t: func(clock func() time.Time) *table.Table {
 			return table.New(db, "table", table.Options{Clock: clock})
 		}}
 		settle := func() { time.Sleep(10 * time.Minute); synctest.Wait() }

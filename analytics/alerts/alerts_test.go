@@ -239,7 +239,7 @@ func TestCause(t *testing.T) {
 	if spike.Count != 70 || spike.Usual != 16 || spike.Cause == nil || spike.Cause.Value != "Hacker News" && !strings.Contains(spike.Cause.Value, "ycombinator") && spike.Cause.Value != "/story" {
 		t.Errorf("spike: %+v, cause %+v", spike, spike.Cause)
 	}
-	if goal.Count != 0 || goal.Usual != 6 || !strings.HasPrefix(goal.Summary, "No conversions of the goal buy in the 2 h until 13:00 on Monday") {
+	if goal.Count != 0 || goal.Usual != 6 || !strings.HasPrefix(goal.Summary, "No conversions of the goal Purchase in the 2 h until 13:00 on Monday") {
 		t.Errorf("goal: %+v, cause %+v", goal, goal.Cause)
 	}
 	n := w.messages()["20260511T110000Z.alert.s.firing.shop.hook"]

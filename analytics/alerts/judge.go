@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/goals"
 	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/table"
@@ -38,6 +39,7 @@ type judge struct {
 	hours map[string]report.Figures
 	first time.Time            // start of the first hour with data; zero: there is none
 	goals map[string]int64     // conversions of the rule's goal, by hour
+	known []goals.Goal         // of the site, for their names
 	loads map[string]Judgement // of the rule's vital, by day
 }
 
@@ -74,6 +76,9 @@ func (j *judge) loadFor(ctx context.Context, t *table.Table, s *Settings, hours 
 	case Goal:
 		if j.first.IsZero() {
 			return nil
+		}
+		if j.known, err = goals.List(ctx, t, j.site.SiteID); err != nil {
+			return err
 		}
 		j.goals, err = report.EventsByHour(ctx, t, j.site, analytics.ByGoal, s.Goal, j.first.Format(calendar.HourLayout), hours[len(hours)-1].end.UTC().Format(calendar.HourLayout))
 	case Vital:

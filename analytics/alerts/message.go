@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/notify"
 	"github.com/onefold/onefold/analytics/wording"
 	"github.com/onefold/onefold/table/delivery"
@@ -27,7 +28,7 @@ func summary(j *judge, s *Settings, h hour, g *Judgement) string {
 	case Silence:
 		return fmt.Sprintf("%s in the %d h %s%s", things(g.Count, "page views and events"), s.Hours, when, usual)
 	case Goal:
-		return fmt.Sprintf("%s of the goal %s in the %d h %s%s", things(g.Count, "conversion"), s.Goal, s.Hours, when, usual)
+		return fmt.Sprintf("%s of the goal %s in the %d h %s%s", things(g.Count, "conversion"), wording.OneLine(wording.Value(analytics.ByGoal, s.Goal, j.known)), s.Hours, when, usual)
 	}
 	if g.Count == 0 {
 		return "There are too few page loads to judge."

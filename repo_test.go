@@ -207,7 +207,8 @@ var policy = map[string][]string{
 	"server/devices": {"table", "table/delivery", "telemetry", "telemetry/payload", "telemetry/alerts", "telemetry/credentials", "telemetry/recount", "server/accounts", "internal/calendar", "internal/lineprotocol", "server/jobs", "server/mqtt", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
 		"github.com/prometheus/client_golang/...",
 		"telemetry/presence", "telemetry/maintenance"}, // its tests
-	"server/fleetquery": {"table", "telemetry", "telemetry/promql", "telemetry/query", "server/internal/...", "github.com/danielgtaylor/huma/v2/...", "github.com/parquet-go/parquet-go",
+	"server/fleetquery/fleetparquet": {"telemetry/query", "github.com/parquet-go/parquet-go"},
+	"server/fleetquery": {"table", "telemetry", "telemetry/promql", "telemetry/query", "server/internal/...", "github.com/danielgtaylor/huma/v2/...", "server/fleetquery/fleetparquet", "github.com/parquet-go/parquet-go",
 		"server/accounts"}, // its tests
 	"server/events": {"table", "eventstore", "eventstore/eventjson", "eventstore/projection", "eventstore/subscription", "eventstore/eventschema", "eventstore/shred", "server/accounts", "server/internal/...", "server/jobs", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/sync/singleflight",
 		"engine/enginetest", "internal/seeds"}, // its tests

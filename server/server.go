@@ -73,6 +73,7 @@ type Options struct {
 
 	Analytics webanalytics.Options
 	Devices   devices.Options
+	Fleets    fleetquery.Options
 	Events    events.Options
 	Capacity  capacity.Options
 
@@ -263,7 +264,7 @@ func (s *Server) makeProducts() (err error) {
 		return err
 	}
 	taken, err := capacity.New(s.mw, s.o.Table, s.o.Capacity)
-	s.products = []product{s.visits, s.devices, fleetquery.New(s.mw, s.o.Table, s.o.Clock), happened, taken}
+	s.products = []product{s.visits, s.devices, fleetquery.New(s.mw, s.o.Table, s.o.Clock, s.o.Fleets), happened, taken}
 	return err
 }
 

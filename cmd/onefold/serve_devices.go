@@ -10,6 +10,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/listen"
 	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/server/devices"
+	"github.com/onefold/onefold/server/fleetquery/fleetparquet"
 	"github.com/onefold/onefold/server/mqtt"
 	"github.com/onefold/onefold/server/webanalytics/notices"
 	"github.com/onefold/onefold/table/delivery"
@@ -26,6 +27,7 @@ type deviceFlags struct {
 
 // applyDevices sets a server's options.
 func (f *deviceFlags) applyDevices(o *server.Options, senders delivery.Senders) {
+	o.Fleets.Parquet = fleetparquet.Write
 	o.Devices.DeviceTags, o.Devices.PrivateWebhooks = f.LineTag, f.WebhookPrivate
 	o.Analytics.Notices = notices.Options{Senders: senders, Private: f.WebhookPrivate}
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
-	"github.com/parquet-go/parquet-go"
 
 	"github.com/onefold/onefold/server/internal/download"
 	"github.com/onefold/onefold/server/internal/middleware"
@@ -74,6 +73,9 @@ func (s *Service) figures(ctx context.Context, in *figuresRequest) (*huma.Stream
 	if err := s.limit(ctx); err != nil {
 		return nil, err
 	}
+	if in.Format == "parquet" && s.o.Parquet == nil {
+		return nil, middleware.Problem(http.StatusUnprocessableEntity, "no_parquet", "This server does not write Parquet. Use csv or jsonl.")
+	}
 	result, err := s.answer(ctx, in)
 	if err != nil {
 		return nil, s.mw.Error(ctx, err)
@@ -85,7 +87,7 @@ func (s *Service) figures(ctx context.Context, in *figuresRequest) (*huma.Stream
 			if in.Format != "json" {
 				h.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="%s-query.%s"`, in.Fleet, in.Format))
 			}
-		}, func(file io.Writer) error { return write(file, in.Format, &result) })
+		}, func(file io.Writer) error { return s.write(file, in.Format, &result) })
 		s.mw.DownloadFailed(hc.Context(), w, err)
 	}}, nil
 }
@@ -103,12 +105,12 @@ func (s *Service) answer(ctx context.Context, in *figuresRequest) (query.Result,
 	return query.Do(ctx, s.table, in.request(s.table.Now()))
 }
 
-func write(file io.Writer, format string, r *query.Result) error {
+func (s *Service) write(file io.Writer, format string, r *query.Result) error {
 	switch format {
 	case "csv":
 		return writeCSV(file, r.Rows)
 	case "parquet":
-		return writeParquet(file, r.Rows)
+		return s.o.Parquet(file, r.Rows)
 	case "jsonl":
 		lines := json.NewEncoder(file)
 		for i := range r.Rows {
@@ -134,29 +136,4 @@ func writeCSV(file io.Writer, rows []query.Row) error {
 	}
 	w.Flush()
 	return cmp.Or(err, w.Error())
-}
-
-// parquetRow is a row in Parquet. Numbers are doubles; the text has all digits.
-type parquetRow struct {
-	Group string    `parquet:"group,dict"`
-	At    time.Time `parquet:"at,timestamp(millisecond)"`
-	State string    `parquet:"state,dict,optional"`
-	Value *float64  `parquet:"value,optional"`
-	Text  string    `parquet:"text"`
-}
-
-func writeParquet(file io.Writer, rows []query.Row) error {
-	w := parquet.NewGenericWriter[parquetRow](file, parquet.Compression(&parquet.Zstd))
-	for i := range rows {
-		r := &rows[i]
-		row := parquetRow{Group: r.Group, At: r.At, State: r.State, Text: r.Value.String()}
-		if r.Value.IsNumber() {
-			f := r.Value.Float()
-			row.Value = &f
-		}
-		if _, err := w.Write([]parquetRow{row}); err != nil {
-			return err
-		}
-	}
-	return w.Close()
 }

@@ -13,7 +13,9 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/server/accounts"
+	"github.com/onefold/onefold/server/fleetquery/fleetparquet"
 	"github.com/onefold/onefold/server/servertest"
 	"github.com/onefold/onefold/telemetry"
 )
@@ -27,7 +29,7 @@ type plant struct {
 
 func newPlant(t *testing.T) *plant {
 	t.Helper()
-	p := &plant{Server: servertest.New(t, nil), start: time.Now().UTC().Truncate(time.Hour).Add(-3 * time.Hour)}
+	p := &plant{Server: servertest.New(t, func(o *server.Options) { o.Fleets.Parquet = fleetparquet.Write }), start: time.Now().UTC().Truncate(time.Hour).Add(-3 * time.Hour)}
 	ctx := t.Context()
 	for _, fleet := range []string{"plant", "other"} {
 		_, err := telemetry.CreateFleet(ctx, p.Table, telemetry.NewFleet{ID: fleet, TimeZone: "Europe/Berlin", Limits: telemetry.Limits{PerMinute: 100_000}})
@@ -241,5 +243,15 @@ func TestBasicAuthentication(t *testing.T) {
 	defer answer.Body.Close()
 	if asked := answer.Header.Get("WWW-Authenticate"); strings.Contains(asked, "Basic") {
 		t.Errorf("asks for %q", asked)
+	}
+}
+
+// A server that was built without Parquet refuses the format, and says what to use instead.
+func TestWithoutParquet(t *testing.T) {
+	h := servertest.New(t, nil)
+	_, err := telemetry.CreateFleet(t.Context(), h.Table, telemetry.NewFleet{ID: "plant"})
+	servertest.Must(t, err)
+	if status, body := h.Get("/api/v1/fleets/plant/query?metric=temp&format=parquet", "Authorization", "Bearer "+servertest.Token); status != http.StatusUnprocessableEntity || !strings.Contains(body, "no_parquet") {
+		t.Errorf("%d %s", status, body)
 	}
 }

@@ -5,6 +5,7 @@ package fleetquery
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"time"
 
@@ -22,9 +23,16 @@ const (
 	burst     = 300
 )
 
+// Options configure the service. The zero value is complete.
+type Options struct {
+	// Parquet writes rows as a Parquet file; see fleetparquet. nil: the format is refused.
+	Parquet func(io.Writer, []query.Row) error
+}
+
 // Service answers queries with authorization. Create one with New.
 type Service struct {
 	mw     *middleware.Stack
+	o      Options
 	table  *table.Table
 	engine *promql.Engine
 	rate   *middleware.Limiter
@@ -36,8 +44,8 @@ type Service struct {
 const concurrent = 4
 
 // New creates the service for a table.
-func New(mw *middleware.Stack, t *table.Table, clock func() time.Time) *Service {
-	return &Service{mw: mw, table: t, engine: promql.New(t, promql.Options{}), rate: middleware.NewLimiter(perSecond, burst, clock), slots: make(chan struct{}, concurrent)}
+func New(mw *middleware.Stack, t *table.Table, clock func() time.Time, o Options) *Service {
+	return &Service{mw: mw, o: o, table: t, engine: promql.New(t, promql.Options{}), rate: middleware.NewLimiter(perSecond, burst, clock), slots: make(chan struct{}, concurrent)}
 }
 
 // Register adds the operations to the API.

@@ -253,6 +253,33 @@ func TestCause(t *testing.T) {
 	}
 }
 
+// Nobody reaches a goal that is deleted, which is no news: its rule judges nothing any more.
+func TestDeletedGoal(t *testing.T) {
+	w := newWorld(t, "UTC", monday.Add(11*time.Hour))
+	key := analytics.GoalKey{SiteID: "shop", GoalID: "buy"}
+	_, err := goals.Create(w.Ctx, w.Table, goals.Goal{GoalKey: key, Name: "Purchase", Path: "/thanks"})
+	w.Must(err)
+	noon := monday.Add(10 * time.Hour)
+	for week := range 5 {
+		for i := range 6 {
+			w.visit(noon.Add(time.Duration(i)*time.Minute-weekOf(5-week)), i, analytics.Hit{Path: "/thanks"})
+		}
+	}
+	w.Set(noon.Add(-time.Minute))
+	w.Drain()
+	settings := alerts.Settings{Kind: alerts.Goal, Goal: "buy", Hours: 2}
+	r := w.put(alerts.Rule{Key: alerts.Key{RuleID: "r"}, Settings: settings})
+	w.Must(goals.Delete(w.Ctx, w.Table, key))
+	w.Set(noon.Add(70 * time.Minute))
+	w.evaluate(1)
+	if all := w.history(); len(all) != 0 || len(w.messages()) != 0 {
+		t.Errorf("alerts of a deleted goal: %+v", all)
+	}
+	if _, err := alerts.Put(w.Ctx, w.Table, r); !errors.Is(err, alerts.ErrRule) {
+		t.Errorf("a rule of a deleted goal: %v", err)
+	}
+}
+
 // A web vital is judged once a day, against a limit or the four weeks before, and names the page.
 func TestVital(t *testing.T) {
 	w := newWorld(t, "UTC", monday.Add(23*time.Hour))

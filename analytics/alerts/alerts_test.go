@@ -32,6 +32,20 @@ func (w *world) steady(from, until time.Time, c count, except map[time.Time]coun
 
 var weekOf = func(weeks int) time.Duration { return time.Duration(weeks) * 7 * 24 * time.Hour }
 
+// A spike ends with an hour that has too few visitors for one: a quiet night resolves it.
+func TestSpikeEndsAtNight(t *testing.T) {
+	w := newWorld(t, "UTC", monday)
+	w.steady(monday.Add(-weekOf(9)), monday.Add(4*time.Hour), count{8, 8}, map[time.Time]count{monday: {90, 90}})
+	w.put(alerts.Rule{Key: alerts.Key{RuleID: "r"}, Settings: alerts.Settings{Kind: alerts.Spike}})
+	for hour := range 3 {
+		w.Set(monday.Add(time.Duration(hour)*time.Hour + 70*time.Minute))
+		w.evaluate(1)
+	}
+	if got := shown(w.history()); !slices.Equal(got, []string{"2026-05-11T01:00:00Z to 2026-05-11T02:00:00Z"}) || len(w.messages()) != 2 {
+		t.Errorf("history %v, %d messages", got, len(w.messages()))
+	}
+}
+
 // A process that was down judges the last 24 hours when it starts, and tells what is still true. Of an
 // alert that is over it tells nothing.
 func TestMissedHours(t *testing.T) {

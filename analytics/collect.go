@@ -149,7 +149,7 @@ func (c *Collector) Ingest(ctx context.Context, siteID string, hits []Hit) ([]Ou
 	}
 	imported := len(hits) > 0 && hits[0].Imported
 	if err := c.storeOrKeep(ctx, events, imported, func(i int, status Status) {
-		outcomes[of[i]] = Outcome{EventID: events[i].EventID, Status: status, Warning: events[i].warning()}
+		outcomes[of[i]] = events[i].outcome(status)
 	}); err != nil {
 		return outcomes, fmt.Errorf("analytics: ingest: %w", err)
 	}

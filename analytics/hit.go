@@ -152,13 +152,13 @@ func (s *siteState) earn(e *Event, h *Hit, at time.Time) *rejection {
 	if h.Currency == "" || revenue == "" {
 		return nil
 	}
+	own := cmp.Or(s.site.Currency, DefaultCurrency)
+	if strings.EqualFold(h.Currency, own) { // a site may have a currency that ISO 4217 lacks, such as BTC
+		return nil
+	}
 	paid, err := exchange.Parse(h.Currency)
 	if err != nil {
 		return reject(BadCurrency, "%q is not a currency; use a code of ISO 4217, such as EUR", texts.Clip(h.Currency, maxShown))
-	}
-	own := cmp.Or(s.site.Currency, DefaultCurrency)
-	if paid == own {
-		return nil
 	}
 	converted, known := h.Rates.Convert(revenue, paid, own, at)
 	e.Paid = Payment{Amount: revenue, Currency: paid, Unconverted: !known}
@@ -168,12 +168,14 @@ func (s *siteState) earn(e *Event, h *Hit, at time.Time) *rejection {
 	return nil
 }
 
-// warning returns what is missing of an event that is accepted.
-func (e *Event) warning() Warning {
-	if e.Paid.Unconverted {
-		return NoExchangeRate
+// outcome returns the outcome of an event that is accepted. A duplicate has no warning: the copy that is
+// stored may have been converted.
+func (e *Event) outcome(status Status) Outcome {
+	o := Outcome{EventID: e.EventID, Status: status}
+	if e.Paid.Unconverted && status != Duplicate {
+		o.Warning = NoExchangeRate
 	}
-	return ""
+	return o
 }
 
 // identify returns the event's ID and its time, which is part of the ID.

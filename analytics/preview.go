@@ -40,7 +40,7 @@ func (c *Collector) Preview(ctx context.Context, siteID string, hits []Hit) ([]O
 			outcomes[i] = Outcome{EventID: hits[i].EventID, Status: Rejected, Reason: rejected.reason, Detail: rejected.text}
 			continue
 		}
-		outcomes[i] = Outcome{EventID: e.EventID, Status: Stored, Warning: e.warning()}
+		outcomes[i] = e.outcome(Stored)
 		events = append(events, e)
 	}
 	there, err := c.known.findStored(ctx, events)
@@ -53,7 +53,7 @@ func (c *Collector) Preview(ctx context.Context, siteID string, hits []Hit) ([]O
 			continue
 		}
 		if there[n] {
-			outcomes[i].Status = Duplicate
+			outcomes[i] = events[n].outcome(Duplicate)
 		}
 		n++
 	}

@@ -103,10 +103,14 @@ func (p *proxied) scripts() {
 	}
 }
 
-// addresses checks that onefold sees the visitor's address, and not one that the visitor invents.
+// addresses checks that onefold sees the visitor's address, and no address or location that the visitor
+// invents.
 func (p *proxied) addresses() {
 	p.Helper()
-	forged := []string{"X-Forwarded-For", "127.0.0.2", "CF-Connecting-IP", "127.0.0.2", "X-Real-IP", "127.0.0.2", "Forwarded", "for=127.0.0.2"}
+	forged := []string{
+		"X-Forwarded-For", "127.0.0.2", "CF-Connecting-IP", "127.0.0.2", "X-Real-IP", "127.0.0.2", "Forwarded", "for=127.0.0.2",
+		"CF-IPCountry", "PE", "X-Vercel-IP-Country", "PE", "CloudFront-Viewer-Country", "PE", "X-Fastly-Country-Code", "PE",
+	}
 	for from, want := range map[string]string{"127.0.0.2": `"reason":"excluded"`, "127.0.0.3": `"status":"stored"`, "127.0.0.4": `"status":"stored"`} {
 		if status, _, body := p.ask(from, http.MethodPost, "/api/event", `{"site":"blog","url":"https://example.org/a"}`, forged...); status != http.StatusAccepted || !strings.Contains(body, want) {
 			p.Errorf("an event from %s: %d %s, want %s", from, status, body, want)
@@ -115,8 +119,8 @@ func (p *proxied) addresses() {
 	visitors := map[string]bool{}
 	for _, e := range p.Stored() {
 		visitors[e.VisitorID] = true
-		if e.Browser != "Firefox" {
-			p.Errorf("the browser is %q", e.Browser)
+		if e.Browser != "Firefox" || e.Country != "" {
+			p.Errorf("the browser is %q, the country %q", e.Browser, e.Country)
 		}
 	}
 	if len(visitors) != 2 {

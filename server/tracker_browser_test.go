@@ -180,7 +180,7 @@ var wantEvents = []string{
 	"view /", "engagement /", "view /about", "download /about url=PAGES/files/report.pdf", "outbound /about url=ELSEWHERE/elsewhere", "engagement /about",
 	"view /app", "engagement /app", "view /app/list", "engagement /app/list", "view /app/list/7", "engagement /app/list/7", "view /app/list", "engagement /app/list",
 	"view /hash/start", "engagement /hash/start", "view /hash/next", "engagement /hash/next",
-	"view /calls by user-7", "early /calls by user-7 a=1", "purchase /calls by user-7 for 12.5 plan=pro seats=3 trial=false", "seen /calls by 7", "engagement /calls",
+	"view /calls by user-7", "early /calls by user-7 a=1", "purchase /calls by user-7 for 12.5 plan=pro seats=3 trial=false", "order /calls by user-7 for 8", "seen /calls by 7", "engagement /calls",
 	"view /missing", "404 /missing", "engagement /missing",
 	"view /lossy", "once /lossy", "engagement /lossy",
 	"view /twice", "engagement /twice", "view /inserted", "engagement /inserted", "view /slow", "engagement /slow",

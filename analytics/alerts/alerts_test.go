@@ -32,6 +32,20 @@ func (w *world) steady(from, until time.Time, c count, except map[time.Time]coun
 
 var weekOf = func(weeks int) time.Duration { return time.Duration(weeks) * 7 * 24 * time.Hour }
 
+// A spike ends with an hour that has too few visitors for one: a quiet night resolves it.
+func TestSpikeEndsAtNight(t *testing.T) {
+	w := newWorld(t, "UTC", monday)
+	w.steady(monday.Add(-weekOf(9)), monday.Add(4*time.Hour), count{8, 8}, map[time.Time]count{monday: {90, 90}})
+	w.put(alerts.Rule{Key: alerts.Key{RuleID: "r"}, Settings: alerts.Settings{Kind: alerts.Spike}})
+	for hour := range 3 {
+		w.Set(monday.Add(time.Duration(hour)*time.Hour + 70*time.Minute))
+		w.evaluate(1)
+	}
+	if got := shown(w.history()); !slices.Equal(got, []string{"2026-05-11T01:00:00Z to 2026-05-11T02:00:00Z"}) || len(w.messages()) != 2 {
+		t.Errorf("history %v, %d messages", got, len(w.messages()))
+	}
+}
+
 // A process that was down judges the last 24 hours when it starts, and tells what is still true. Of an
 // alert that is over it tells nothing.
 func TestMissedHours(t *testing.T) {
@@ -250,6 +264,33 @@ func TestCause(t *testing.T) {
 	var content alerts.Alert
 	if err := json.Unmarshal([]byte(n.Content), &content); err != nil || content.Summary != spike.Summary || content.Cause == nil {
 		t.Errorf("content %s: %v", n.Content, err)
+	}
+}
+
+// Nobody reaches a goal that is deleted, which is no news: its rule judges nothing any more.
+func TestDeletedGoal(t *testing.T) {
+	w := newWorld(t, "UTC", monday.Add(11*time.Hour))
+	key := analytics.GoalKey{SiteID: "shop", GoalID: "buy"}
+	_, err := goals.Create(w.Ctx, w.Table, goals.Goal{GoalKey: key, Name: "Purchase", Path: "/thanks"})
+	w.Must(err)
+	noon := monday.Add(10 * time.Hour)
+	for week := range 5 {
+		for i := range 6 {
+			w.visit(noon.Add(time.Duration(i)*time.Minute-weekOf(5-week)), i, analytics.Hit{Path: "/thanks"})
+		}
+	}
+	w.Set(noon.Add(-time.Minute))
+	w.Drain()
+	settings := alerts.Settings{Kind: alerts.Goal, Goal: "buy", Hours: 2}
+	r := w.put(alerts.Rule{Key: alerts.Key{RuleID: "r"}, Settings: settings})
+	w.Must(goals.Delete(w.Ctx, w.Table, key))
+	w.Set(noon.Add(70 * time.Minute))
+	w.evaluate(1)
+	if all := w.history(); len(all) != 0 || len(w.messages()) != 0 {
+		t.Errorf("alerts of a deleted goal: %+v", all)
+	}
+	if _, err := alerts.Put(w.Ctx, w.Table, r); !errors.Is(err, alerts.ErrRule) {
+		t.Errorf("a rule of a deleted goal: %v", err)
 	}
 }
 

@@ -158,6 +158,9 @@ func (j *judge) drop(s *Settings, h hour) Judgement {
 func (j *judge) silence(s *Settings, h hour) Judgement { return j.none(s, h, j.by(actions)) }
 
 func (j *judge) goal(s *Settings, h hour) Judgement {
+	if !slices.ContainsFunc(j.known, func(g goals.Goal) bool { return g.GoalID == s.Goal }) {
+		return Judgement{} // deleted: there are no conversions any more
+	}
 	return j.none(s, h, func(name string) int64 { return j.goals[name] })
 }
 

@@ -249,19 +249,24 @@ func hasRoom(ctx context.Context, t *table.Table, siteID string) error {
 // Delete deletes a rule and returns it. An alert of it ends without a message, and stays in the
 // history. Errors: table.ErrNotFound.
 func Delete(ctx context.Context, t *table.Table, k Key) (Rule, error) {
-	r, err := Rules.Get(ctx, t, k)
+	var deleted Rule
+	r, err := Rules.Modify(ctx, t, k, func(now *Rule) error { // so that no process judges another hour
+		deleted = *now
+		now.Untold = append(slices.Clone(now.Untold), now.ended(t.Now())...)
+		now.Off, now.State = true, State{}
+		return nil
+	})
+	if err == nil {
+		err = keepAlerts(ctx, t, r.Untold)
+	}
 	if err == nil {
 		err = Rules.Delete(ctx, t, k, table.Present())
 	}
 	if errors.Is(err, table.ErrCondition) {
 		err = table.ErrNotFound
 	}
-	if err == nil {
-		ended := append(slices.Clone(r.Untold), r.ended(t.Now())...)
-		err = keepAlerts(ctx, t, ended)
-	}
 	if err != nil {
-		return r, fmt.Errorf("alerts: delete rule %s: %w", k.RuleID, err)
+		return deleted, fmt.Errorf("alerts: delete rule %s: %w", k.RuleID, err)
 	}
-	return r, nil
+	return deleted, nil
 }

@@ -32,6 +32,8 @@ type world struct {
 	*foldtest.World
 	failing atomic.Int64 // number of writes until one fails; 0: none does
 	site    analytics.Site
+
+	beforeDelete func() // runs once before the next item is deleted
 }
 
 // failingAPI fails a write when it is told to.
@@ -52,6 +54,14 @@ func (f failingAPI) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput
 		return nil, errDisk
 	}
 	return f.DB.UpdateItem(ctx, in, o...)
+}
+
+func (f failingAPI) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, o ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+	if run := f.w.beforeDelete; run != nil {
+		f.w.beforeDelete = nil
+		run()
+	}
+	return f.DB.DeleteItem(ctx, in, o...)
 }
 
 func newWorld(t *testing.T, zone string, at time.Time) *world {

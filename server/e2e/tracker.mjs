@@ -45,6 +45,7 @@ const steps = {
     await page.waitForFunction(() => window.onefold.v)
     await page.evaluate(() => {
       onefold('purchase', { props: { plan: 'pro', seats: 3, trial: false, coupon: null }, revenue: 12.5 })
+      onefold('order', { revenue: 8, currency: null, id: 'order-7', site: 'other', url: '/elsewhere', at: 'noon', check: '1' }) // only documented fields are sent
       onefold('identify', { id: 7 })
       onefold('seen', null)
       onefold('identify', { id: null }) // logged out

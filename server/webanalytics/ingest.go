@@ -3,6 +3,7 @@ package webanalytics
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -41,7 +42,7 @@ type Event struct {
 	Currency   string            `json:"currency,omitempty" maxLength:"16" example:"USD" doc:"ISO 4217 code of the revenue's currency, which is converted to the site's if the server has exchange rates. Default: the site's."`
 	analytics.Engagement
 	analytics.Vitals
-	Check   string   `json:"check,omitempty" maxLength:"300" doc:"Token of a check of the installation. The event is not stored; its outcome is reported to the check."`
+	Check   string   `json:"check,omitempty" maxLength:"300" doc:"Token of a check of the installation. The event is not stored; its outcome is reported to the check. It must be the only one of its request."`
 	Visitor *Visitor `json:"visitor,omitempty" doc:"The visitor, for events sent by a server. Needs a key of the site with scope ingest or write."`
 }
 
@@ -114,8 +115,8 @@ func (s *Service) ingest(ctx context.Context, site string, from *Sender, events 
 	// nevertheless.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ingestFor)
 	defer cancel()
-	if len(events) == 1 && events[0].Check != "" {
-		return s.reportInstallation(ctx, site, from, &events[0])
+	if slices.ContainsFunc(events, func(e Event) bool { return e.Check != "" }) {
+		return s.reportInstallation(ctx, site, from, events)
 	}
 	answer := new(outcomes)
 	answer.Body.Now = s.mw.Clock().UnixMilli()

@@ -14,8 +14,12 @@ import (
 // reasonUnknownSite is the reason in the report of a page whose tag has the ID of no site.
 const reasonUnknownSite analytics.Reason = "unknown_site"
 
-// reportInstallation adds the report of a page to a check. It stores no event.
-func (s *Service) reportInstallation(ctx context.Context, site string, from *Sender, e *Event) (*outcomes, error) {
+// reportInstallation adds the report of a page, the only event, to a check. It stores no event.
+func (s *Service) reportInstallation(ctx context.Context, site string, from *Sender, events []Event) (*outcomes, error) {
+	if len(events) > 1 {
+		return nil, middleware.Problem(http.StatusUnprocessableEntity, "check_alone", "An event with a check must be the only one of its request.")
+	}
+	e := &events[0]
 	outcome, err := s.previewEvent(ctx, site, from, e)
 	if err != nil {
 		return nil, s.mw.Error(ctx, err)

@@ -97,6 +97,31 @@ func TestTokensOfInstallations(t *testing.T) {
 	stranger.Want(http.StatusForbidden, "forbidden", http.MethodGet, installationPath, "")
 }
 
+// An event of a check is never stored, also in a batch: a check takes one report, so a batch may have no
+// other events.
+func TestChecksAreAlone(t *testing.T) {
+	h := servertest.New(t, nil)
+	admin := h.NewPerson("ann@example.com", accounts.Grants{"blog": accounts.Admin})
+	token := startCheck(admin)
+	check := fmt.Sprintf(`{"url":"https://example.com/","check":%q}`, token)
+	for body, kind := range map[string]string{
+		`{"site":"blog","events":[` + check + `,` + check + `]}`:                  "application/json",
+		`{"site":"blog","events":[{"url":"https://example.com/"},` + check + `]}`: "application/json",
+		check + "\n" + `{"url":"https://example.com/"}`:                           "application/x-ndjson",
+	} {
+		if status, answer := h.Post("/api/events?site=blog", body, "Content-Type", kind); status != http.StatusUnprocessableEntity || !strings.Contains(answer, `error:check_alone"`) {
+			t.Errorf("%s: %d %s", body, status, answer)
+		}
+	}
+	if stored := h.Stored(); len(stored) > 0 {
+		t.Errorf("stored: %+v", stored)
+	}
+	if status, answer := h.Post("/api/events", `{"site":"blog","events":[`+check+`]}`); status != http.StatusAccepted {
+		t.Errorf("%d %s", status, answer)
+	}
+	admin.Want(http.StatusOK, `"status":"stored"`, http.MethodGet, installationPath, "")
+}
+
 // A check ends after ten minutes.
 func TestInstallationsEnd(t *testing.T) {
 	db := enginetest.New(t)

@@ -150,7 +150,7 @@ export const start = (data, api, load) => {
   }
 
   const text = value => (value == null || value === '' ? undefined : value + '') // the server accepts only text
-  const onefold = (name, more) => {
+  const onefold = (name, more, fields) => { // fields are for further scripts
     more ??= {}
     if (name == 'identify') user = text(typeof more == 'object' ? more.id : more)
     else if (!page) queued.push([name, more])
@@ -158,7 +158,7 @@ export const start = (data, api, load) => {
     else {
       const props = {}
       for (const key in more.props) props[key] = text(more.props[key])
-      send({ ...more, name, props, revenue: text(more.revenue) })
+      send({ name, ...fields, props, revenue: text(more.revenue), currency: text(more.currency) })
     }
   }
   onefold.v = { data, api, refused } // for further scripts

@@ -46,7 +46,7 @@
   const tell = () => {
     if (told || !window.onefold) return
     told = 1
-    window.onefold('vitals', { lcp, inp: inp(), cls })
+    window.onefold('vitals', {}, { lcp, inp: inp(), cls })
   }
   addEventListener('visibilitychange', () => document.hidden && tell(), true)
   addEventListener('pagehide', tell, true)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -286,5 +287,54 @@ func TestLabelsOfMetrics(t *testing.T) {
 		if got := seriesOf(d, metric).labels.String(); got != want {
 			t.Errorf("%s: %s, want %s", metric, got, want)
 		}
+	}
+}
+
+// Labels of a fleet with more series than a query may read are listed, in the slots and the time of
+// queries.
+func TestLabelQueriesAreBounded(t *testing.T) {
+	to := time.Date(2026, 5, 12, 12, 0, 0, 0, time.UTC)
+	w := newWorld(t, to)
+	fill(w, rand.New(rand.NewPCG(seeds.One(t), 0)), to.Add(-time.Hour), to)
+	asks := func(e *Engine, ctx context.Context) map[string]error {
+		_, names := e.LabelNames(ctx, "plant", nil)
+		_, values := e.LabelValues(ctx, "plant", "device", []string{`{device!=""}`, "temp"})
+		_, series := e.Series(ctx, "plant", []string{`{device="a"}`, `{device="b"}`})
+		return map[string]error{"names": names, "values": values, "series": series}
+	}
+	kind := func(err error) Kind {
+		var known *Error
+		if errors.As(err, &known) {
+			return known.Kind
+		}
+		return ""
+	}
+	few := New(w.Table, Options{MaxSeries: 3})
+	for what, err := range asks(few, w.Ctx) {
+		if want := map[string]Kind{"series": Execution}[what]; kind(err) != want {
+			t.Errorf("%s of many series: %v", what, err)
+		}
+	}
+	if got, err := few.LabelValues(w.Ctx, "plant", "device", nil); err != nil || !slices.Equal(got, []string{"a", "b", "c"}) {
+		t.Errorf("values: %v, %v", got, err)
+	}
+	for what, err := range asks(New(w.Table, Options{Timeout: time.Nanosecond}), w.Ctx) {
+		if kind(err) != Timeout {
+			t.Errorf("%s in no time: %v", what, err)
+		}
+	}
+	full := New(w.Table, Options{Concurrent: 1})
+	full.slots <- struct{}{}
+	waiting, cancel := context.WithCancel(w.Ctx)
+	cancel()
+	for what, err := range asks(full, waiting) {
+		if kind(err) != Canceled || !strings.Contains(err.Error(), "waiting") {
+			t.Errorf("%s without a free slot: %v", what, err)
+		}
+	}
+	full = New(w.Table, Options{Concurrent: 1, Timeout: time.Millisecond})
+	full.slots <- struct{}{}
+	if _, err := full.Instant(w.Ctx, "plant", "1", to, 0); kind(err) != Timeout {
+		t.Errorf("a query without a free slot: %v", err)
 	}
 }

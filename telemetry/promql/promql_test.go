@@ -338,3 +338,24 @@ func TestLabelQueriesAreBounded(t *testing.T) {
 		t.Errorf("a query without a free slot: %v", err)
 	}
 }
+
+// Matching ends with the time of a query: a long regular expression takes long for each series.
+func TestMatchingEndsInTime(t *testing.T) {
+	to := time.Date(2026, 5, 12, 12, 0, 0, 0, time.UTC)
+	w := newWorld(t, to)
+	fill(w, rand.New(rand.NewPCG(seeds.One(t), 0)), to.Add(-time.Hour), to)
+	ctx, cancel := context.WithCancel(w.Ctx)
+	s := New(w.Table, Options{}).newStorage(ctx, "plant")
+	for _, known := range []bool{false, true} {
+		matched := 0
+		err := s.each(func(series) error {
+			if matched++; known {
+				cancel()
+			}
+			return nil
+		}, nil)
+		if known != errors.Is(err, context.Canceled) || known != (matched == 1) {
+			t.Errorf("canceled %v: %d series, %v", known, matched, err)
+		}
+	}
+}

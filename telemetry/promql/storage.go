@@ -46,6 +46,9 @@ const keep = 5
 // each calls use for the series that any of the selectors matches. It ends with the first error.
 func (s *storage) each(use func(series) error, either ...[]*labels.Matcher) error {
 	matching := func(one *series) error {
+		if err := s.ctx.Err(); err != nil { // a regular expression may take long for each series
+			return err
+		}
 		if slices.ContainsFunc(either, one.matches) {
 			return use(*one)
 		}

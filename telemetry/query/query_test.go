@@ -532,7 +532,9 @@ func TestPartsOfExpiredHours(t *testing.T) {
 	_, err := w.c.Ingest(w.Ctx, all)
 	w.Must(err)
 	w.Drain()
-	clock := func(minutes int) time.Time { return at.Truncate(24 * time.Hour).Add(time.Duration(minutes) * time.Minute) }
+	clock := func(minutes int) time.Time {
+		return at.Truncate(24 * time.Hour).Add(time.Duration(minutes) * time.Minute)
+	}
 	for _, c := range []struct {
 		from, to int // minutes of the day
 		step     string

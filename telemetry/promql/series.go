@@ -21,13 +21,6 @@ func (e *Engine) ask(ctx context.Context, fleetID string, match []string, use fu
 	if len(match) > selectors {
 		return &Error{BadData, ErrTooMuch}
 	}
-	all := [][]*labels.Matcher{nil}
-	if len(match) > 0 {
-		var err error
-		if all, err = parser.NewParser(parser.Options{}).ParseMetricSelectors(match); err != nil {
-			return &Error{BadData, err}
-		}
-	}
 	ctx, cancel := context.WithTimeout(ctx, e.o.Timeout)
 	defer cancel()
 	s := e.newStorage(ctx, fleetID)
@@ -36,6 +29,12 @@ func (e *Engine) ask(ctx context.Context, fleetID string, match []string, use fu
 		return &Error{s.kind(err), err}
 	}
 	defer e.slots.Delete(slot)
+	all := [][]*labels.Matcher{nil}
+	if len(match) > 0 {
+		if all, err = parser.NewParser(parser.Options{}).ParseMetricSelectors(match); err != nil {
+			return &Error{BadData, err}
+		}
+	}
 	if err := use(s, all); err != nil {
 		return &Error{s.kind(err), err}
 	}

@@ -92,6 +92,9 @@ type Answer struct {
 
 // Instant evaluates a query at one time. lookBack replaces Options.LookBack unless it is 0. Errors: Error.
 func (e *Engine) Instant(ctx context.Context, fleetID, text string, at time.Time, lookBack time.Duration) (Answer, error) {
+	if err := checkPatterns(text); err != nil {
+		return Answer{}, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, e.o.Timeout)
 	defer cancel()
 	s := e.newStorage(ctx, fleetID)
@@ -101,6 +104,9 @@ func (e *Engine) Instant(ctx context.Context, fleetID, text string, at time.Time
 
 // Range evaluates a query at each step from start to end. Errors: Error.
 func (e *Engine) Range(ctx context.Context, fleetID, text string, start, end time.Time, step, lookBack time.Duration) (Answer, error) {
+	if err := checkPatterns(text); err != nil {
+		return Answer{}, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, e.o.Timeout)
 	defer cancel()
 	s := e.newStorage(ctx, fleetID)

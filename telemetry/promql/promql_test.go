@@ -348,6 +348,7 @@ func TestMatchingEndsInTime(t *testing.T) {
 	w := newWorld(t, to)
 	fill(w, rand.New(rand.NewPCG(seeds.One(t), 0)), to.Add(-time.Hour), to)
 	ctx, cancel := context.WithCancel(w.Ctx)
+	defer cancel()
 	s := New(w.Table, Options{}).newStorage(ctx, "plant")
 	for _, known := range []bool{false, true} {
 		matched := 0
@@ -359,6 +360,33 @@ func TestMatchingEndsInTime(t *testing.T) {
 		}, nil)
 		if known != errors.Is(err, context.Canceled) || known != (matched == 1) {
 			t.Errorf("canceled %v: %d series, %v", known, matched, err)
+		}
+	}
+}
+
+// Regular expressions that take much memory are refused before they are compiled; long lists are not.
+func TestPatternsAreBounded(t *testing.T) {
+	w := newWorld(t, time.Date(2026, 5, 12, 12, 0, 0, 0, time.UTC))
+	e := New(w.Table, Options{})
+	large := "(" + strings.Repeat("(a?){1000}", 10) + ")+"
+	ids := make([]string, 4000)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("device-%06d", i)
+	}
+	for text, refused := range map[string]bool{
+		`{device=~"` + strings.Join(ids, "|") + `"}`:                                     false,
+		`{device=~"a{3,7}.*", type=~"(x|y){2}"}`:                                         false,
+		`{device="` + large + `"}`:                                                       false,
+		`{` + strings.Repeat(`device=~"`+large+`",`, 4) + `}`:                            true,
+		`label_replace(temp, "x", "$1", "device", "` + strings.Repeat(large, 4) + `")`:   true,
+		`{` + strings.Repeat("type=~`"+strings.Repeat("(a{500}){2}", 10)+"`,", 11) + `}`: true,
+	} {
+		_, err := e.Instant(w.Ctx, "plant", text, w.Now(), 0)
+		if errors.Is(err, ErrTooMuch) != refused {
+			t.Errorf("%.60s: %v", text, err)
+		}
+		if _, err = e.Series(w.Ctx, "plant", []string{text}); text[0] == '{' && errors.Is(err, ErrTooMuch) != refused {
+			t.Errorf("series %.60s: %v", text, err)
 		}
 	}
 }

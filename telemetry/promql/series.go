@@ -21,6 +21,9 @@ func (e *Engine) ask(ctx context.Context, fleetID string, match []string, use fu
 	if len(match) > selectors {
 		return &Error{BadData, ErrTooMuch}
 	}
+	if err := checkPatterns(match...); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, e.o.Timeout)
 	defer cancel()
 	s := e.newStorage(ctx, fleetID)

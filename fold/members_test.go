@@ -5,9 +5,15 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/streamsource"
@@ -125,4 +131,40 @@ func TestWorkersComeAndGo(t *testing.T) {
 			m.isBalanced(fmt.Sprint("round ", round), shards)
 		}
 	})
+}
+
+// membersFail is a table whose members cannot be listed.
+type membersFail struct {
+	dynamo.API
+	failing bool
+}
+
+func (m *membersFail) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	for _, v := range in.ExpressionAttributeValues {
+		if s, ok := v.(*types.AttributeValueMemberS); ok && m.failing && strings.HasPrefix(s.Value, "MEMBER#") {
+			return nil, &smithy.GenericAPIError{Code: "AccessDeniedException", Message: "members cannot be read"}
+		}
+	}
+	return m.API.Query(ctx, in, o...)
+}
+
+// A worker keeps its leases while it cannot find out who else is there.
+func TestLeasesWhileMembersCannotBeRead(t *testing.T) {
+	m := newTeam(t, 4)
+	api := &membersFail{API: m.bench.db}
+	m.table = table.New(api, "table", table.Options{Clock: m.clock.now})
+	w := newWorker(t, m.table, streamsource.New(m.bench.db, m.bench.arn), fold.Options{
+		Leases: true, LeaseFor: leaseFor, Sleep: func(context.Context, time.Duration) error { return nil },
+	}, totalsFold())
+	drain(t, w)
+	api.failing = true
+	for range 2 * leaseFor / lookEach {
+		m.clock.add(lookEach)
+		if err := w.Drain(t.Context()); err == nil {
+			t.Error("the worker reports nothing")
+		}
+	}
+	if n := owned(w); n != 4 {
+		t.Errorf("the worker has %d leases left", n)
+	}
 }

@@ -37,15 +37,17 @@ func (w *Worker) maintainLeases(ctx context.Context) error {
 	}
 	now = w.o.Clock()
 	w.leases.Observe(held, now, ids...)
+	own, free, others := w.chooseLeases(open, held, now)
+	if err := w.renewLeases(ctx, own, held); err != nil { // first: leases must not expire while members cannot be read
+		return err
+	}
 	members, err := w.leases.Announce(ctx, held, now)
 	if err != nil {
 		return err
 	}
 	quotas := members.Quotas(len(open))
-	own, free, others := w.chooseLeases(open, held, w.leases.Surplus(held, quotas, now), now)
-	if err := w.renewLeases(ctx, own, held); err != nil {
-		return err
-	}
+	surplus := w.leases.Surplus(held, quotas, now)
+	others = slices.DeleteFunc(others, func(sh *shard) bool { return !surplus[sh.id] })
 	if err := w.takeLeases(ctx, free, held, max(quotas[w.o.Owner], members.Free(len(open)))); err != nil {
 		return err
 	}
@@ -91,9 +93,8 @@ func (w *Worker) nextLeaseCheck(held map[string]lease.Lease, now time.Time) time
 	return next
 }
 
-// chooseLeases returns the shards whose leases this worker has, and those it may take: free ones, and
-// those that others have beyond their share.
-func (w *Worker) chooseLeases(open []*shard, held map[string]lease.Lease, surplus map[string]bool, now time.Time) (own, free, others []*shard) {
+// chooseLeases returns the shards whose leases this worker has, free ones, and those of others.
+func (w *Worker) chooseLeases(open []*shard, held map[string]lease.Lease, now time.Time) (own, free, others []*shard) {
 	for _, sh := range open {
 		l := held[sh.id]
 		switch {
@@ -102,7 +103,7 @@ func (w *Worker) chooseLeases(open []*shard, held map[string]lease.Lease, surplu
 			continue
 		case !w.leases.Live(&l, now), l.Owner == w.o.Owner: // its own if the response to a renewal was lost
 			free = append(free, sh)
-		case surplus[sh.id]:
+		default:
 			others = append(others, sh)
 		}
 		sh.lease.Drop() // taken by another worker, if it was this worker's

@@ -57,7 +57,7 @@ type Report struct {
 
 // Checks holds the checks of sites.
 var Checks = table.Define[Check, Key]("analytics.installation", table.Def[Check]{
-	PK: "SITE#{siteId}", SK: "INSTALLATION",
+	PK: "SITE#{siteId}", SK: "INSTALLATION", Access: table.Access{Ingest: table.Rights{Reads: table.Whole, Puts: table.Whole}}, // pages report where they send events
 	Expires: func(c *Check) time.Time { return c.ExpiresAt },
 	Doc:     "A check of a site's tracker, for ten minutes.",
 })

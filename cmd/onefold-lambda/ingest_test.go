@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/installation"
 	"github.com/onefold/onefold/cmd/internal/lambdasim"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/server/accounts"
@@ -47,6 +48,8 @@ func TestIngest(t *testing.T) {
 	must(t, err)
 	_, key, err := accounts.New(p.table, accounts.Options{}).AddKey(t.Context(), accounts.NewKey{Name: "gateway", Site: accounts.OfFleet("plant"), Scope: accounts.Write})
 	must(t, err)
+	check, err := installation.Start(t.Context(), p.table, "shop")
+	must(t, err)
 	pool := p.pool("ingest", "ONEFOLD_TRACKER_PATH=/js/numbers.js")
 	type request = events.APIGatewayV2HTTPRequest
 	for name, c := range map[string]struct {
@@ -82,6 +85,9 @@ func TestIngest(t *testing.T) {
 			r.Headers["authorization"] = "Token " + key
 			r.Headers["content-type"] = "text/plain"
 		}, 204, ""},
+		"a check of the installation": {func(r *request) {
+			r.Body = `{"site":"shop","url":"https://shop.example/","check":"` + check.Token + `"}`
+		}, 202, `"outcomes"`},
 		"pixel, no code": {func(r *request) {
 			r.RequestContext.HTTP.Method, r.RawPath, r.RawQueryString = "GET", "/api/pixel.gif", "site=shop&url=/"
 		}, 200, ""},
@@ -100,6 +106,9 @@ func TestIngest(t *testing.T) {
 		if _, err := pool.Invoke(t.Context(), []byte(payload), time.Minute, nil); err == nil || !strings.HasPrefix(refusal(t, err), "bad_event: ") {
 			t.Errorf("%.60s: %v", payload, err)
 		}
+	}
+	if c, err := installation.Last(t.Context(), p.table, "shop"); err != nil || c.Report == nil || c.Report.Host != "shop.example" {
+		t.Errorf("the check has the report %+v, %v", c.Report, err)
 	}
 	if n := len(visitorsOf(p)); n != 1 {
 		t.Errorf("one address is %d visitors", n)

@@ -106,15 +106,15 @@ func (s *sharer) adjust(ctx context.Context) (time.Duration, error) {
 	}
 	now := s.Clock()
 	s.Observe(held, now, s.names...)
+	mine, err := s.keep(ctx, held) // first: leases must not expire while members cannot be read
+	if err != nil {
+		return 0, err
+	}
 	members, err := s.Announce(ctx, held, now)
 	if err != nil {
 		return 0, err
 	}
 	quotas := members.Quotas(len(s.jobs))
-	mine, err := s.keep(ctx, held)
-	if err != nil {
-		return 0, err
-	}
 	free, others := s.wanted(held, s.Surplus(held, quotas, now), now)
 	for i, j := range slices.Concat(free, others) {
 		if mine >= quotas[s.Owner] && (i >= len(free) || mine >= members.Free(len(s.jobs))) {

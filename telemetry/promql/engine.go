@@ -19,7 +19,7 @@ import (
 type Options struct {
 	MaxSamples int           // samples that a query may read, and hold at a time; default 3,000,000
 	MaxSeries  int           // series that a selector may match; default 20,000
-	Timeout    time.Duration // of a query; default 30 s
+	Timeout    time.Duration // of a query, including its wait for others; default 30 s
 	Concurrent int           // queries at a time, others wait; default 4
 	LookBack   time.Duration // age at which a sample is no longer current; default 5 min, as in Prometheus
 }
@@ -92,6 +92,11 @@ type Answer struct {
 
 // Instant evaluates a query at one time. lookBack replaces Options.LookBack unless it is 0. Errors: Error.
 func (e *Engine) Instant(ctx context.Context, fleetID, text string, at time.Time, lookBack time.Duration) (Answer, error) {
+	if err := checkPatterns(text); err != nil {
+		return Answer{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.o.Timeout)
+	defer cancel()
 	s := e.newStorage(ctx, fleetID)
 	q, err := e.engine.NewInstantQuery(ctx, s, promql.NewPrometheusQueryOpts(false, lookBack, nil), text, at)
 	return e.answer(ctx, s, q, err)
@@ -99,6 +104,11 @@ func (e *Engine) Instant(ctx context.Context, fleetID, text string, at time.Time
 
 // Range evaluates a query at each step from start to end. Errors: Error.
 func (e *Engine) Range(ctx context.Context, fleetID, text string, start, end time.Time, step, lookBack time.Duration) (Answer, error) {
+	if err := checkPatterns(text); err != nil {
+		return Answer{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.o.Timeout)
+	defer cancel()
 	s := e.newStorage(ctx, fleetID)
 	q, err := e.engine.NewRangeQuery(ctx, s, promql.NewPrometheusQueryOpts(false, lookBack, nil), text, start, end, step)
 	return e.answer(ctx, s, q, err)

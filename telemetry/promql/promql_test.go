@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -285,6 +286,107 @@ func TestLabelsOfMetrics(t *testing.T) {
 	} {
 		if got := seriesOf(d, metric).labels.String(); got != want {
 			t.Errorf("%s: %s, want %s", metric, got, want)
+		}
+	}
+}
+
+// Labels of a fleet with more series than a query may read are listed, in the slots and the time of
+// queries.
+func TestLabelQueriesAreBounded(t *testing.T) {
+	to := time.Date(2026, 5, 12, 12, 0, 0, 0, time.UTC)
+	w := newWorld(t, to)
+	fill(w, rand.New(rand.NewPCG(seeds.One(t), 0)), to.Add(-time.Hour), to)
+	asks := func(e *Engine, ctx context.Context) map[string]error {
+		_, names := e.LabelNames(ctx, "plant", nil)
+		_, values := e.LabelValues(ctx, "plant", "device", []string{`{device!=""}`, "temp"})
+		_, series := e.Series(ctx, "plant", []string{`{device="a"}`, `{device="b"}`})
+		return map[string]error{"names": names, "values": values, "series": series}
+	}
+	kind := func(err error) Kind {
+		var known *Error
+		if errors.As(err, &known) {
+			return known.Kind
+		}
+		return ""
+	}
+	few := New(w.Table, Options{MaxSeries: 3})
+	for what, err := range asks(few, w.Ctx) {
+		if want := map[string]Kind{"series": Execution}[what]; kind(err) != want {
+			t.Errorf("%s of many series: %v", what, err)
+		}
+	}
+	if got, err := few.LabelValues(w.Ctx, "plant", "device", nil); err != nil || !slices.Equal(got, []string{"a", "b", "c"}) {
+		t.Errorf("values: %v, %v", got, err)
+	}
+	for what, err := range asks(New(w.Table, Options{Timeout: time.Nanosecond}), w.Ctx) {
+		if kind(err) != Timeout {
+			t.Errorf("%s in no time: %v", what, err)
+		}
+	}
+	full := New(w.Table, Options{Concurrent: 1})
+	full.slots <- struct{}{}
+	waiting, cancel := context.WithCancel(w.Ctx)
+	cancel()
+	for what, err := range asks(full, waiting) {
+		if kind(err) != Canceled || !strings.Contains(err.Error(), "waiting") {
+			t.Errorf("%s without a free slot: %v", what, err)
+		}
+	}
+	if _, err := full.LabelNames(waiting, "plant", []string{"{"}); kind(err) != Canceled { // long regular expressions take time to compile
+		t.Errorf("selectors are parsed without a free slot: %v", err)
+	}
+	full = New(w.Table, Options{Concurrent: 1, Timeout: time.Millisecond})
+	full.slots <- struct{}{}
+	if _, err := full.Instant(w.Ctx, "plant", "1", to, 0); kind(err) != Timeout {
+		t.Errorf("a query without a free slot: %v", err)
+	}
+}
+
+// Matching ends with the time of a query: a long regular expression takes long for each series.
+func TestMatchingEndsInTime(t *testing.T) {
+	to := time.Date(2026, 5, 12, 12, 0, 0, 0, time.UTC)
+	w := newWorld(t, to)
+	fill(w, rand.New(rand.NewPCG(seeds.One(t), 0)), to.Add(-time.Hour), to)
+	ctx, cancel := context.WithCancel(w.Ctx)
+	defer cancel()
+	s := New(w.Table, Options{}).newStorage(ctx, "plant")
+	for _, known := range []bool{false, true} {
+		matched := 0
+		err := s.each(func(series) error {
+			if matched++; known {
+				cancel()
+			}
+			return nil
+		}, nil)
+		if known != errors.Is(err, context.Canceled) || known != (matched == 1) {
+			t.Errorf("canceled %v: %d series, %v", known, matched, err)
+		}
+	}
+}
+
+// Regular expressions that take much memory are refused before they are compiled; long lists are not.
+func TestPatternsAreBounded(t *testing.T) {
+	w := newWorld(t, time.Date(2026, 5, 12, 12, 0, 0, 0, time.UTC))
+	e := New(w.Table, Options{})
+	large := "(" + strings.Repeat("(a?){1000}", 10) + ")+"
+	ids := make([]string, 4000)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("device-%06d", i)
+	}
+	for text, refused := range map[string]bool{
+		`{device=~"` + strings.Join(ids, "|") + `"}`:                                     false,
+		`{device=~"a{3,7}.*", type=~"(x|y){2}"}`:                                         false,
+		`{device="` + large + `"}`:                                                       false,
+		`{` + strings.Repeat(`device=~"`+large+`",`, 4) + `}`:                            true,
+		`label_replace(temp, "x", "$1", "device", "` + strings.Repeat(large, 4) + `")`:   true,
+		`{` + strings.Repeat("type=~`"+strings.Repeat("(a{500}){2}", 10)+"`,", 11) + `}`: true,
+	} {
+		_, err := e.Instant(w.Ctx, "plant", text, w.Now(), 0)
+		if errors.Is(err, ErrTooMuch) != refused {
+			t.Errorf("%.60s: %v", text, err)
+		}
+		if _, err = e.Series(w.Ctx, "plant", []string{text}); text[0] == '{' && errors.Is(err, ErrTooMuch) != refused {
+			t.Errorf("series %.60s: %v", text, err)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package promql
 import (
 	"context"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,50 +15,54 @@ import (
 // selectors limits how many selectors a request may have.
 const selectors = 100
 
-// each calls use for the querier of a fleet and the matchers of each selector; once without matchers if
-// there is none. Errors: Error.
-func (e *Engine) each(ctx context.Context, fleetID string, match []string, use func(*querier, []*labels.Matcher) error) error {
+// ask calls use with the series of a fleet and selectors, in a slot and the time of a query. Without
+// selectors, all series match. Errors: Error.
+func (e *Engine) ask(ctx context.Context, fleetID string, match []string, use func(s *storage, either [][]*labels.Matcher) error) error {
 	if len(match) > selectors {
 		return &Error{BadData, ErrTooMuch}
 	}
+	if err := checkPatterns(match...); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.o.Timeout)
+	defer cancel()
+	s := e.newStorage(ctx, fleetID)
+	slot, err := e.slots.Insert(ctx, "")
+	if err != nil {
+		return &Error{s.kind(err), err}
+	}
+	defer e.slots.Delete(slot)
 	all := [][]*labels.Matcher{nil}
 	if len(match) > 0 {
-		var err error
 		if all, err = parser.NewParser(parser.Options{}).ParseMetricSelectors(match); err != nil {
 			return &Error{BadData, err}
 		}
 	}
-	s := e.newStorage(ctx, fleetID)
-	for _, matchers := range all {
-		if err := use(&querier{storage: s}, matchers); err != nil {
-			return &Error{s.kind(err), err}
-		}
+	if err := use(s, all); err != nil {
+		return &Error{s.kind(err), err}
 	}
 	return nil
 }
 
 // Series lists the labels of the series that any of the selectors matches. Errors: Error.
 func (e *Engine) Series(ctx context.Context, fleetID string, match []string) (all []labels.Labels, err error) {
-	err = e.each(ctx, fleetID, match, func(q *querier, matchers []*labels.Matcher) error {
-		found, err := q.selected(matchers)
+	err = e.ask(ctx, fleetID, match, func(s *storage, either [][]*labels.Matcher) error {
+		found, err := s.selected(either...)
 		for i := range found {
 			all = append(all, found[i].labels)
 		}
 		return err
 	})
-	slices.SortFunc(all, labels.Compare)
-	return slices.CompactFunc(all, labels.Equal), err
+	return all, err
 }
 
 // LabelNames lists the names of the labels of these series; without selectors, of all. Errors: Error.
 func (e *Engine) LabelNames(ctx context.Context, fleetID string, match []string) (all []string, err error) {
-	err = e.each(ctx, fleetID, match, func(q *querier, matchers []*labels.Matcher) error {
-		found, _, err := q.LabelNames(ctx, nil, matchers...)
-		all = append(all, found...)
+	err = e.ask(ctx, fleetID, match, func(s *storage, either [][]*labels.Matcher) (err error) {
+		all, err = s.names(either...)
 		return err
 	})
-	slices.Sort(all)
-	return slices.Compact(all), err
+	return all, err
 }
 
 // LabelValues lists the values of a label of these series; without selectors, of all. Errors: Error.
@@ -67,13 +70,11 @@ func (e *Engine) LabelValues(ctx context.Context, fleetID, name string, match []
 	if strings.HasPrefix(name, "U__") { // how Prometheus' API names labels that are not letters and digits
 		name = model.UnescapeName(name, model.ValueEncodingEscaping)
 	}
-	err = e.each(ctx, fleetID, match, func(q *querier, matchers []*labels.Matcher) error {
-		found, _, err := q.LabelValues(ctx, name, nil, matchers...)
-		all = append(all, found...)
+	err = e.ask(ctx, fleetID, match, func(s *storage, either [][]*labels.Matcher) (err error) {
+		all, err = s.values(name, either...)
 		return err
 	})
-	slices.Sort(all)
-	return slices.Compact(all), err
+	return all, err
 }
 
 // ParseDuration parses a duration of Prometheus' API: 1h30m, or seconds.

@@ -29,24 +29,61 @@ type storage struct {
 	read    atomic.Int64 // samples read
 	failed  atomic.Bool  // the store failed
 
-	load    func() ([]series, error)
+	known   []series // all series of the fleet, once they were read; nil if there are too many to keep
 	waiting func() (*readings.Waiting, error)
 }
 
 func (e *Engine) newStorage(ctx context.Context, fleetID string) *storage {
 	s := &storage{e: e, ctx: ctx, fleetID: fleetID}
-	s.load = sync.OnceValues(s.all)
 	s.waiting = sync.OnceValues(func() (*readings.Waiting, error) { return readings.ReadWaiting(ctx, e.t, fleetID) })
 	return s
 }
 
-// all returns the series of all devices: the metrics of which each has a latest value.
-func (s *storage) all() (all []series, err error) {
+// keep is how many series a query keeps for its next selector, as a multiple of what one may match. A
+// fleet with more is read again for each selector.
+const keep = 5
+
+// each calls use for the series that any of the selectors matches. It ends with the first error.
+func (s *storage) each(use func(series) error, either ...[]*labels.Matcher) error {
+	matching := func(one *series) error {
+		if err := s.ctx.Err(); err != nil { // a regular expression may take long for each series
+			return err
+		}
+		if slices.ContainsFunc(either, one.matches) {
+			return use(*one)
+		}
+		return nil
+	}
+	for i := range s.known {
+		if err := matching(&s.known[i]); err != nil {
+			return err
+		}
+	}
+	if s.known != nil {
+		return nil
+	}
+	kept, all := []series{}, true
+	err := s.all(func(one series) error {
+		if all = all && len(kept) < keep*s.e.o.MaxSeries; all {
+			kept = append(kept, one)
+		} else {
+			kept = nil
+		}
+		return matching(&one)
+	})
+	if err == nil {
+		s.known = kept
+	}
+	return err
+}
+
+// all calls use for the series of all devices: the metrics of which each has a latest value.
+func (s *storage) all(use func(series) error) error {
 	ask := telemetry.LabelIn{FleetID: s.fleetID, Kind: telemetry.ByFleet, Value: telemetry.Any}
 	for cursor := ""; ; {
 		page, err := telemetry.ListDevices(s.ctx, s.e.t, ask, cursor, 1000)
 		if err != nil {
-			return nil, err
+			return s.fail(err)
 		}
 		keys := make([]telemetry.StatusKey, len(page.Items))
 		byID := make(map[string]*telemetry.Device, len(page.Items))
@@ -56,35 +93,53 @@ func (s *storage) all() (all []series, err error) {
 		}
 		statuses, err := telemetry.Statuses.GetMany(s.ctx, s.e.t, keys)
 		if err != nil {
-			return nil, err
+			return s.fail(err)
 		}
 		for i := range statuses {
-			for _, metric := range slices.Sorted(maps.Keys(statuses[i].Values)) {
-				all = append(all, seriesOf(byID[statuses[i].DeviceID], metric))
+			for metric := range statuses[i].Values {
+				if err := use(seriesOf(byID[statuses[i].DeviceID], metric)); err != nil {
+					return err
+				}
 			}
 		}
 		if cursor = page.Next; cursor == "" {
-			slices.SortFunc(all, func(a, b series) int { return labels.Compare(a.labels, b.labels) })
-			return all, nil
+			return nil
 		}
 	}
 }
 
-// selected returns the series that match, sorted by labels.
-func (s *storage) selected(matchers []*labels.Matcher) (found []series, err error) {
-	all, err := s.load()
-	if err != nil {
-		return nil, s.fail(err)
-	}
-	for i := range all {
-		if all[i].matches(matchers) {
-			found = append(found, all[i])
+// selected returns the series that any of the selectors matches, sorted by labels.
+func (s *storage) selected(either ...[]*labels.Matcher) (found []series, err error) {
+	err = s.each(func(one series) error {
+		if found = append(found, one); len(found) > s.e.o.MaxSeries {
+			return fmt.Errorf("%w: the selector matches more than %d series: add labels to it", ErrTooMuch, s.e.o.MaxSeries)
 		}
-	}
-	if len(found) > s.e.o.MaxSeries {
-		return nil, fmt.Errorf("%w: the selector matches %d series, at most %d are read: add labels to it", ErrTooMuch, len(found), s.e.o.MaxSeries)
-	}
-	return found, nil
+		return nil
+	}, either...)
+	slices.SortFunc(found, func(a, b series) int { return labels.Compare(a.labels, b.labels) })
+	return found, err
+}
+
+// values returns the values of a label of the series that any of the selectors matches.
+func (s *storage) values(name string, either ...[]*labels.Matcher) ([]string, error) {
+	values := map[string]bool{}
+	err := s.each(func(one series) error {
+		if v := one.labels.Get(name); v != "" {
+			values[v] = true
+		}
+		return nil
+	}, either...)
+	return slices.Sorted(maps.Keys(values)), err
+}
+
+// names returns the names of the labels of the series that any of the selectors matches.
+func (s *storage) names(either ...[]*labels.Matcher) ([]string, error) {
+	names := map[string]bool{}
+	err := s.each(func(one series) error {
+		one.labels.Range(func(l labels.Label) { names[l.Name] = true })
+		return nil
+	}, either...)
+	return slices.Sorted(maps.Keys(names)), err
 }
 
 func (s *storage) fail(err error) error {
@@ -182,24 +237,14 @@ func (q *querier) samples(ctx context.Context, one *series, from, to int64) (all
 
 // LabelValues returns the values of a label.
 func (q *querier) LabelValues(_ context.Context, name string, _ *prometheus.LabelHints, matchers ...*labels.Matcher) ([]string, annotations.Annotations, error) {
-	found, err := q.selected(matchers)
-	values := map[string]bool{}
-	for i := range found {
-		if v := found[i].labels.Get(name); v != "" {
-			values[v] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(values)), nil, err
+	all, err := q.values(name, matchers)
+	return all, nil, err
 }
 
 // LabelNames returns the names of labels.
 func (q *querier) LabelNames(_ context.Context, _ *prometheus.LabelHints, matchers ...*labels.Matcher) ([]string, annotations.Annotations, error) {
-	found, err := q.selected(matchers)
-	names := map[string]bool{}
-	for i := range found {
-		found[i].labels.Range(func(l labels.Label) { names[l.Name] = true })
-	}
-	return slices.Sorted(maps.Keys(names)), nil, err
+	all, err := q.names(matchers)
+	return all, nil, err
 }
 
 // Close does nothing.

@@ -23,6 +23,7 @@ type device struct {
 // fragment is what is known of a segment.
 type fragment struct {
 	raw     bool          // to be read from readings
+	expired string        // hour whose readings it needs, which are no longer kept
 	numbers bucket.Metric // gauges and counters together, without percentiles
 	count   int64         // of numbers and states
 	first   counterseries.Point
@@ -66,12 +67,16 @@ func (d *device) evaluate(ctx context.Context) ([]*part, error) {
 	if err := d.readings(ctx); err != nil {
 		return nil, err
 	}
+	if hour := d.missing(); hour != "" {
+		return nil, fmt.Errorf("%w: %s of %s needs the readings of %s of device %q, which are no longer kept: use another function, whole hours as steps, or a later range",
+			ErrExpired, d.in.Function, d.in.Metric, hour, d.id)
+	}
 	return d.steps(), nil
 }
 
 // aggregates fills the segments that the aggregates of hours answer exactly.
 func (d *device) aggregates(ctx context.Context) error {
-	if d.plan.hours == 0 {
+	if d.plan.start == "" {
 		return nil
 	}
 	at, n := 0, 0
@@ -84,17 +89,55 @@ func (d *device) aggregates(ctx context.Context) error {
 		for at < len(d.parts) && d.plan.segments[at].hour < a.Start { // hours are in the order of their names
 			at++
 		}
-		if at == len(d.parts) {
-			break
+		if at < len(d.parts) && d.plan.segments[at].hour == a.Start {
+			err = d.hour(&d.parts[at], &a)
+		} else {
+			err = d.cut(&a)
 		}
-		if d.plan.segments[at].hour != a.Start {
-			continue
-		}
-		if err := d.hour(&d.parts[at], &a); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return d.charge(n, 0)
+}
+
+// cut notes which parts of an hour need readings that are no longer kept.
+func (d *device) cut(a *telemetry.EncodedAggregate) error {
+	if d.now.Unix() < a.RawUntil {
+		return nil
+	}
+	found, err := a.Metrics.Only(d.in.Metric, false)
+	if err != nil {
+		return err
+	}
+	all := d.plan.segments
+	for _, m := range found {
+		if m.Count == 0 {
+			continue
+		}
+		first := sort.Search(len(all), func(i int) bool { return all[i].to.UnixMilli() > m.First.At })
+		for i := first; i < len(all) && all[i].from.UnixMilli() <= m.Last.At; i++ {
+			if all[i].hour == "" {
+				d.parts[i].expired = a.Start
+			}
+		}
+	}
+	return nil
+}
+
+// missing returns the hour of readings that a figure needs and that are no longer kept, or "". What
+// precedes the range needs only its last value.
+func (d *device) missing() string {
+	for i := len(d.parts) - 1; i >= 0; i-- {
+		f := &d.parts[i]
+		if f.expired != "" {
+			return f.expired
+		}
+		if d.plan.segments[i].step == before && (f.series.N > 0 || d.in.Function == Derivative && f.numbers.Count > 0) {
+			return ""
+		}
+	}
+	return ""
 }
 
 // hour uses the aggregate of an hour, or leaves the hour to readings.
@@ -113,11 +156,10 @@ func (d *device) hour(f *fragment, a *telemetry.EncodedAggregate) error {
 	if exact {
 		return nil
 	}
-	if d.now.Unix() >= a.RawUntil {
-		return fmt.Errorf("%w: %s of %s needs the readings of %s of device %q, which are no longer kept: use another function or a later range",
-			ErrExpired, d.in.Function, d.in.Metric, a.Start, d.id)
-	}
 	*f = fragment{raw: true}
+	if d.now.Unix() >= a.RawUntil {
+		*f = fragment{expired: a.Start}
+	}
 	return nil
 }
 

@@ -24,10 +24,13 @@ type plan struct {
 	steps      []span
 	segments   []segment // in order, without gaps
 	hours      int       // segments with an aggregate
-	start, end string    // names of the aggregates, half-open
+	start, end string    // names of the aggregates to read, half-open; "": none
 }
 
-func newPlan(in *Request, zone calendar.Zone, most int) (p plan, err error) {
+// fresh is for how long readings are kept at least. It is shorter than the shortest retention.
+const fresh = 24 * time.Hour
+
+func newPlan(in *Request, zone calendar.Zone, now time.Time, most int) (p plan, err error) {
 	if p.steps, err = in.steps(zone, most); err != nil {
 		return p, err
 	}
@@ -38,12 +41,16 @@ func newPlan(in *Request, zone calendar.Zone, most int) (p plan, err error) {
 		p.divide(in, zone, p.steps[i], i)
 	}
 	for i := range p.segments {
-		if name := p.segments[i].hour; name != "" {
-			if p.hours++; p.start == "" {
-				p.start = name
-			}
-			p.end = name + "~"
+		s := &p.segments[i]
+		if s.hour != "" {
+			p.hours++
+		} else if s.from.After(now.Add(-fresh)) {
+			continue // its readings are kept: no aggregate needs to say so
 		}
+		if p.start == "" {
+			p.start = zone.Hour(s.from)
+		}
+		p.end = zone.Hour(s.to.Add(-time.Nanosecond)) + "~"
 	}
 	return p, nil
 }

@@ -89,7 +89,7 @@ func (r *run) prepare(ctx context.Context) ([]telemetry.Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.plan, err = newPlan(&r.in, zone, r.limits.steps); err != nil {
+	if r.plan, err = newPlan(&r.in, zone, r.now, r.limits.steps); err != nil {
 		return nil, err
 	}
 	devices, err := r.devices(ctx)
@@ -162,7 +162,9 @@ func (r *run) named(ctx context.Context) ([]telemetry.Device, error) {
 
 // charge counts what was read. It fails at the limit.
 func (r *run) charge(aggregates, read int) error {
-	r.aggregatesRead.Add(int64(aggregates))
+	if r.aggregatesRead.Add(int64(aggregates)) > int64(r.limits.aggregates) {
+		return tooMuch("more than %d hours of devices: select fewer devices or a shorter range", r.limits.aggregates)
+	}
 	if r.readingsRead.Add(int64(read)) > int64(r.limits.readings) {
 		return tooMuch("more than %d raw readings: select fewer devices, a shorter range, whole hours as steps, or a function that aggregates answer", r.limits.readings)
 	}

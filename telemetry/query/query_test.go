@@ -521,6 +521,68 @@ func TestExpiredReadings(t *testing.T) {
 	}
 }
 
+// Parts of hours need readings, whatever the function, unless the hour has no value in the part.
+func TestPartsOfExpiredHours(t *testing.T) {
+	at := time.Date(2026, 5, 12, 12, 0, 0, 0, time.UTC)
+	w := newWorld(t, "Europe/Berlin", at)
+	var all []telemetry.Incoming
+	for i := range 20 { // from 10:20 to 10:39
+		all = append(all, telemetry.Incoming{DeviceID: "c", At: at.Add(time.Duration(i-100) * time.Minute), Values: telemetry.Values{"temp": number(fmt.Sprint(i))}})
+	}
+	_, err := w.c.Ingest(w.Ctx, all)
+	w.Must(err)
+	w.Drain()
+	clock := func(minutes int) time.Time {
+		return at.Truncate(24 * time.Hour).Add(time.Duration(minutes) * time.Minute)
+	}
+	for _, c := range []struct {
+		from, to int // minutes of the day
+		step     string
+		source   Source
+		rows     int // while the readings are kept
+		needs    bool
+	}{
+		{600, 660, "15m", Automatic, 2, true},
+		{630, 720, StepHour, Automatic, 1, true},
+		{570, 630, StepAll, Automatic, 1, true},
+		{600, 720, StepHour, Automatic, 1, false},
+		{600, 720, StepHour, RawReadings, 1, true},
+		{600, 620, StepAll, Automatic, 0, false},
+		{640, 700, "10m", Automatic, 0, false},
+		{0, 600, "15m", Automatic, 0, false},
+	} {
+		in := Request{FleetID: "plant", Metric: "temp", Function: Count, From: clock(c.from), To: clock(c.to), Step: c.step, Source: c.source}
+		if got, err := Do(w.Ctx, w.Table, in); err != nil || len(got.Rows) != c.rows {
+			t.Errorf("%+v: %+v, %v", c, got.Rows, err)
+		}
+	}
+	w.Advance(40 * 24 * time.Hour)
+	for _, c := range []struct {
+		f        Function
+		from, to int
+		step     string
+		source   Source
+		expired  bool
+		rows     int
+	}{
+		{Count, 600, 660, "15m", Automatic, true, 0},
+		{Count, 630, 720, StepHour, Automatic, true, 0},
+		{Count, 570, 630, StepAll, Automatic, true, 0},
+		{Count, 600, 720, StepHour, Automatic, false, 1},
+		{Count, 600, 720, StepHour, RawReadings, true, 0},
+		{Count, 600, 620, StepAll, Automatic, false, 0},
+		{Count, 640, 700, "10m", Automatic, false, 0},
+		{Count, 0, 600, "15m", Automatic, false, 0},
+		{Derivative, 630 + 24*60, 720 + 24*60, StepHour, Automatic, true, 0}, // what precedes the range
+		{Derivative, 660 + 24*60, 720 + 24*60, StepHour, Automatic, false, 0},
+	} {
+		in := Request{FleetID: "plant", Metric: "temp", Function: c.f, From: clock(c.from), To: clock(c.to), Step: c.step, Source: c.source}
+		if got, err := Do(w.Ctx, w.Table, in); errors.Is(err, ErrExpired) != c.expired || err != nil && !c.expired || len(got.Rows) != c.rows {
+			t.Errorf("%+v: %+v, %v", c, got.Rows, err)
+		}
+	}
+}
+
 // Every limit ends a query with an error that says how to narrow it.
 func TestLimits(t *testing.T) {
 	at := time.Date(2026, 5, 12, 12, 0, 0, 0, time.UTC)

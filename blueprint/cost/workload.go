@@ -36,6 +36,7 @@ type Workload struct {
 	Name         string  `json:"name"`
 	EventsPerDay float64 `json:"eventsPerDay"` // 0 if unknown
 	Lines        []Line  `json:"lines"`        // in the order of the schema, entities first
+	Shards       int     `json:"shards"`       // open shards of the stream
 }
 
 // Line is the monthly usage of one entity or pattern.
@@ -56,12 +57,15 @@ type Line struct {
 //
 // delayed means a fold delay of 30 seconds, as with onefold serve --fold-delay 30s: fewer writes
 // per event.
-func Declared(d *blueprint.Design, eventsPerDay float64, months int, delayed bool) (*Workload, error) {
+func Declared(d *blueprint.Design, eventsPerDay float64, months int, delayed bool, workers Workers) (*Workload, error) {
 	if !(eventsPerDay >= 0 && eventsPerDay <= MaxEventsPerDay) {
 		return nil, fmt.Errorf("%w: %g events a day: 0 to %g", ErrOptions, eventsPerDay, float64(MaxEventsPerDay))
 	}
 	if months < 1 || months > 1200 {
 		return nil, fmt.Errorf("%w: %d months: use 1 to 1200", ErrOptions, months)
+	}
+	if err := workers.check(); err != nil {
+		return nil, err
 	}
 	w := &Workload{Name: d.Name, EventsPerDay: eventsPerDay}
 	grows := make(map[string]bool)
@@ -71,8 +75,9 @@ func Declared(d *blueprint.Design, eventsPerDay float64, months int, delayed boo
 			w.Lines = append(w.Lines, growing(d, e, eventsPerDay, months, delayed))
 		}
 	}
-	if l := runtime(d, eventsPerDay, delayed); len(grows) > 0 && l != nil {
-		w.Lines = append(w.Lines, *l)
+	w.Shards = workers.shards(w)
+	if len(grows) > 0 && folds(d) {
+		w.Lines = append(w.Lines, workers.lines(w.Shards, eventsPerDay, delayed)...)
 	}
 	scale, kept := 1.0, 0
 	if len(grows) == 0 {
@@ -109,6 +114,7 @@ func Observed(name string, all []Metered, took time.Duration, events, eventsPerD
 	for _, m := range all {
 		w.Lines = append(w.Lines, Line{Entity: m.Name, Writes: m.Writes * scale, WriteUnits: m.WriteUnits * scale, ReadUnits: m.ReadUnits * scale})
 	}
+	w.Shards = Workers{}.shards(w)
 	return w, nil
 }
 
@@ -152,33 +158,6 @@ func growing(d *blueprint.Design, e *blueprint.Entity, perDay float64, months in
 		}
 	}
 	return l
-}
-
-// Writes by workers themselves. They write the checkpoint of a shard each time its changes have
-// been folded. That is about twice per event, because folds read what other folds write, until the
-// number of flushes is the limit. They renew the lease of each shard three times per 30 seconds.
-const (
-	checkpointsPerEvent  = 2.8
-	checkpointsPerSecond = 6
-	checkpointsDelayed   = 0.036 // per second, with a fold delay of 30 seconds
-	checkpointReads      = 0.5   // read units per checkpoint written, as metered: workers also read those of other shards
-	leasesPerSecond      = 0.1   // per shard
-)
-
-// runtime returns the writes of workers themselves, or nil for a schema without folds.
-func runtime(d *blueprint.Design, perDay float64, delayed bool) *Line {
-	has := func(e blueprint.Entity) bool { return e.Name == "fold.checkpoint" }
-	i := slices.IndexFunc(d.Entities, has)
-	if i < 0 {
-		return nil
-	}
-	most := float64(checkpointsPerSecond)
-	if delayed {
-		most = checkpointsDelayed
-	}
-	checkpoints := secondsMonth * together(perDay/secondsDay*checkpointsPerEvent, most)
-	n := checkpoints + secondsMonth*leastShards*leasesPerSecond
-	return &Line{Entity: d.Entities[i].Name, Question: "checkpoints and leases of workers", Writes: n, WriteUnits: n, ReadUnits: checkpoints * checkpointReads}
 }
 
 // SetDailyViews scales reads to the given number of views of figures a day. Patterns declare the reads for

@@ -27,6 +27,22 @@ type Cost struct {
 	Looks        float64       `help:"Dashboard views per day; each reads what one page shows." default:"1000"`
 	PITR         bool          `help:"Include continuous backup (point-in-time recovery)." default:"true" negatable:""`
 	Peak         float64       `help:"Ratio of the busiest second to the mean." default:"4"`
+
+	Workers  int           `help:"Processes that fold changes: onefold serve and onefold work." default:"1"`
+	Shards   int           `help:"Open shards of the table's stream (default: 4, and one for each started 1,000 write units per second)." placeholder:"N"`
+	LeaseFor time.Duration `help:"Duration of workers' leases, as in onefold work: 1s to 10m." default:"30s"`
+
+	Fargate      bool    `help:"Include workers as tasks on AWS Fargate (Arm)."`
+	WorkerVCPU   float64 `name:"worker-vcpu" help:"vCPUs of each worker on Fargate." default:"1"`
+	WorkerMemory float64 `help:"Memory of each worker on Fargate, in GB." default:"2"`
+
+	Functions        string        `help:"Fold with AWS Lambda functions (Arm) instead of workers: ${enum}." enum:"none,batches,shifts" default:"none"`
+	FunctionMemory   int           `help:"Memory of functions, in MB (default: that of the templates, 512, and 1,769 for shifts)." placeholder:"MB"`
+	FunctionDuration time.Duration `help:"Mean duration of an invocation, except that of shifts, which follow one another." default:"100ms"`
+	IngestBatch      float64       `help:"Events per request to the ingest function; 0 means that there is none." default:"0"`
+
+	Logs     *float64 `help:"GB sent to CloudWatch Logs a month (default: 1 kB per invocation of a function)." placeholder:"GB"`
+	Transfer *float64 `help:"GB sent to the internet a month (default: 500 bytes per event and 100 kB per dashboard view)." placeholder:"GB"`
 }
 
 // costs is the printed result.
@@ -82,7 +98,7 @@ func (c *Cost) workloads(ctx context.Context, e *Env) (string, func(perDay float
 		err = fmt.Errorf("%w: --looks must be 0 to 1e9, not %g", cost.ErrOptions, c.Looks)
 	}
 	return c.Schema, func(perDay float64) (*cost.Workload, error) {
-		w, err := cost.Declared(d, perDay, c.Months, c.FoldDelay > 0)
+		w, err := cost.Declared(d, perDay, c.Months, c.FoldDelay > 0, c.workers())
 		if err == nil && slices.ContainsFunc(d.Entities, func(e blueprint.Entity) bool { return e.Growth.Writes > 0 }) {
 			w.SetDailyViews(c.Looks)
 		}
@@ -114,12 +130,58 @@ func (c *Cost) observed(e *Env) (string, func(perDay float64) (*cost.Workload, e
 // besides no delay.
 const leastDelay = 30 * time.Second
 
-func (c *Cost) bill(w *cost.Workload, p cost.Prices) cost.Bill {
-	b := cost.Of(w, c.Region, p, c.Peak)
+func (c *Cost) bill(w *cost.Workload, p cost.Prices) (cost.Bill, error) {
+	services := c.services(w)
+	charges, err := services.Charges(w, &p)
+	if err != nil {
+		return cost.Bill{}, err
+	}
+	b := cost.Of(w, c.Region, p, c.Peak).With(charges)
 	if !c.PITR {
 		b = b.WithoutContinuousBackup()
 	}
-	return b
+	if services.Functions.Mode == cost.Batches {
+		b = b.WithoutStream()
+	}
+	return b, nil
+}
+
+func (c *Cost) workers() cost.Workers {
+	return cost.Workers{Count: c.Workers, Shards: c.Shards, LeaseFor: c.LeaseFor, Functions: c.Functions == string(cost.Batches)}
+}
+
+// services returns what runs beside the table of a workload.
+func (c *Cost) services(w *cost.Workload) cost.Services {
+	s := cost.Services{Transfer: cost.UsualTransfer(w.EventsPerDay, c.Looks)}
+	if c.Functions != "none" {
+		s.Functions = cost.Functions{Mode: cost.FunctionMode(c.Functions), MemoryMB: c.FunctionMemory, Duration: c.FunctionDuration, Events: c.IngestBatch}
+	}
+	if c.Fargate {
+		s.Tasks = cost.Tasks{Count: c.Workers, VCPU: c.WorkerVCPU, MemoryGB: c.WorkerMemory}
+	}
+	s.Logs = s.Functions.UsualLogs(w)
+	if c.Logs != nil {
+		s.Logs = *c.Logs
+	}
+	if c.Transfer != nil {
+		s.Transfer = *c.Transfer
+	}
+	return s
+}
+
+// checkWorkers rejects options of workers that exclude each other or are out of range.
+func (c *Cost) checkWorkers() error {
+	switch {
+	case c.Workers < 1:
+		return fmt.Errorf("%w: --workers must be 1 to %d, not %d", cost.ErrOptions, cost.MaxWorkers, c.Workers)
+	case c.Fargate && c.Functions != "none":
+		return fmt.Errorf("%w: --fargate runs workers, and --functions replaces them: use one of them", cost.ErrOptions)
+	case c.Functions == "none" && c.IngestBatch != 0:
+		return fmt.Errorf("%w: --ingest-batch needs --functions", cost.ErrOptions)
+	case c.Functions == string(cost.Batches) && c.FoldDelay != 0:
+		return fmt.Errorf("%w: functions that get batches cannot delay folds: omit --fold-delay, or use --functions shifts", cost.ErrOptions)
+	}
+	return nil
 }
 
 // bills computes the costs, and the curve of a plot from the smallest to the largest workload.
@@ -130,6 +192,9 @@ func (c *Cost) bills(name string, of func(perDay float64) (*cost.Workload, error
 	}
 	prices, err := book.Region(c.Region)
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := c.checkWorkers(); err != nil {
 		return nil, nil, err
 	}
 	if !(c.Peak >= 1 && c.Peak <= 1e6) {
@@ -144,7 +209,9 @@ func (c *Cost) bills(name string, of func(perDay float64) (*cost.Workload, error
 		if out.Workload, err = of(perDay); err != nil {
 			return nil, nil, err
 		}
-		out.at = c.bill(out.Workload, prices)
+		if out.at, err = c.bill(out.Workload, prices); err != nil {
+			return nil, nil, err
+		}
 		out.Bills = append(out.Bills, out.at)
 	}
 	out.ByEntity = out.Workload.By(&prices, func(l *cost.Line) string { return l.Entity })
@@ -161,7 +228,11 @@ func (c *Cost) bills(name string, of func(perDay float64) (*cost.Workload, error
 		if err != nil {
 			return nil, nil, err
 		}
-		curve[i] = c.bill(w, prices).Total
+		b, err := c.bill(w, prices)
+		if err != nil {
+			return nil, nil, err
+		}
+		curve[i] = b.Total
 	}
 	return out, curve, nil
 }
@@ -169,8 +240,16 @@ func (c *Cost) bills(name string, of func(perDay float64) (*cost.Workload, error
 func count(v float64) string { return terminal.Grouped(int64(math.Round(v))) }
 
 func dollars(v float64) string {
-	whole := math.Trunc(v)
-	return fmt.Sprintf("$%s.%02d", terminal.Grouped(int64(whole)), int(math.Round((v-whole)*100)))
+	cents := int64(math.Round(v * 100))
+	return fmt.Sprintf("$%s.%02d", terminal.Grouped(cents/100), cents%100)
+}
+
+// amount prints a quantity: whole if it is large.
+func amount(v float64) string {
+	if v < 100 {
+		return fmt.Sprintf("%.2f", v)
+	}
+	return count(v)
 }
 
 func (c *Cost) text(o *costs, curve []float64) string {
@@ -181,11 +260,11 @@ func (c *Cost) text(o *costs, curve []float64) string {
 	}
 	fmt.Fprintf(&b, "%s on DynamoDB, monthly cost in %s (%s), at prices of %s, %s.\n\n", o.Schema, o.Region, o.prices.Name, o.Prices, storage)
 	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(w, "events per day\twrite units\tread units\tstored\ton demand\tfor %g× peaks\tauto scaling\tstorage\tbackup\tstream\ttotal\t\n", c.Peak)
+	fmt.Fprintf(w, "events per day\twrite units\tread units\tstored\ton demand\tfor %g× peaks\tauto scaling\tstorage\tbackup\tstream\tservices\ttotal\t\n", c.Peak)
 	for i := range o.Bills {
 		l := &o.Bills[i]
-		fmt.Fprintf(w, "%s\t%s\t%s\t%.1f GB\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", count(l.EventsPerDay), count(l.WriteUnits), count(l.ReadUnits), l.StoredGB,
-			dollars(l.OnDemand.Writes+l.OnDemand.Reads), dollars(l.Peak.Cost), dollars(l.Scaled.Cost), dollars(l.Storage), dollars(l.Backup), dollars(l.Streams), dollars(l.Total))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%.1f GB\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", count(l.EventsPerDay), count(l.WriteUnits), count(l.ReadUnits), l.StoredGB,
+			dollars(l.OnDemand.Writes+l.OnDemand.Reads), dollars(l.Peak.Cost), dollars(l.Scaled.Cost), dollars(l.Storage), dollars(l.Backup), dollars(l.Streams), dollars(spent(l.Services)), dollars(l.Total))
 	}
 	_ = w.Flush() // cannot fail, the writer is a strings.Builder
 	fmt.Fprintf(&b, "\nThe total is on demand. The next two columns are the cost of reads and writes with provisioned capacity: sized for the busiest second, and\n"+
@@ -194,10 +273,11 @@ func (c *Cost) text(o *costs, curve []float64) string {
 	if o.at.Full > 0 {
 		fmt.Fprintf(&b, "Backup is continuous (point-in-time recovery); --no-pitr omits it. An on-demand backup with %s events per day costs %s a month while it is kept; it is not in the total.\n\n", count(o.at.EventsPerDay), dollars(o.at.Full))
 	}
+	services(&b, o)
 	sums(&b, fmt.Sprintf("By entity, %s events per day", count(o.at.EventsPerDay)), o.ByEntity)
 	sums(&b, "By pattern; writes of folds belong to no pattern", o.ByPattern)
 	fmt.Fprintf(&b, "Monthly total, by events per day\n%s\n\n", terminal.Plot([]string{terminal.Ends(count(slices.Min(rates(o))), count(slices.Max(rates(o))))}, curve))
-	fmt.Fprintf(&b, "A million events cost %s in total. A month is 730 hours. Not included: data transfer, functions, global tables, the free tier,\nContributor Insights (`onefold infra cloudformation` enables it for throttled keys; CloudWatch bills it).\nPrices: %s.\nCompared with a second source: %s. Check current prices before you decide.\n",
+	fmt.Fprintf(&b, "A million events cost %s in total. A month is 730 hours. Not included: global tables, the free tier except that of data transfer,\nContributor Insights (`onefold infra cloudformation` enables it for throttled keys; CloudWatch bills it).\nPrices: %s.\nCompared with a second source: %s. Check current prices before you decide.\n",
 		dollars(o.at.PerMillion), o.Source, cmp.Or(strings.Join(o.prices.Compared, ", "), "none for this Region"))
 	return b.String()
 }
@@ -207,6 +287,36 @@ func rates(o *costs) (all []float64) {
 		all = append(all, o.Bills[i].EventsPerDay)
 	}
 	return all
+}
+
+// spent returns the sum of charges.
+func spent(all []cost.Charge) (sum float64) {
+	for i := range all {
+		sum += all[i].Cost
+	}
+	return sum
+}
+
+// services prints the charges beside the table.
+func services(b *strings.Builder, o *costs) {
+	if len(o.at.Services) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "Services beside the table, %s events per day\n", count(o.at.EventsPerDay))
+	w := tabwriter.NewWriter(b, 0, 8, 2, ' ', 0)
+	for i := range o.at.Services {
+		s := &o.at.Services[i]
+		price := dollars(s.Cost)
+		if s.Missing {
+			price = "?"
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%s %s\n", price, s.Service, amount(s.Quantity), s.Unit)
+	}
+	_ = w.Flush() // cannot fail, the writer is a strings.Builder
+	if slices.ContainsFunc(o.at.Services, func(s cost.Charge) bool { return s.Missing }) {
+		fmt.Fprintf(b, "  ?: the price book has no price for %s; the total does not include it.\n", o.Region)
+	}
+	fmt.Fprintln(b)
 }
 
 const mostSums = 12

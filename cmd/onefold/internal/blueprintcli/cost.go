@@ -98,7 +98,7 @@ func (c *Cost) workloads(ctx context.Context, e *Env) (string, func(perDay float
 		err = fmt.Errorf("%w: --looks must be 0 to 1e9, not %g", cost.ErrOptions, c.Looks)
 	}
 	return c.Schema, func(perDay float64) (*cost.Workload, error) {
-		w, err := cost.Declared(d, perDay, c.Months, c.FoldDelay > 0, c.workers())
+		w, err := cost.Declared(d, perDay, c.Months, c.FoldDelay > 0 || c.Functions == string(cost.Shifts), c.workers())
 		if err == nil && slices.ContainsFunc(d.Entities, func(e blueprint.Entity) bool { return e.Growth.Writes > 0 }) {
 			w.SetDailyViews(c.Looks)
 		}

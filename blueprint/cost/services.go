@@ -2,6 +2,7 @@ package cost
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -106,7 +107,7 @@ func (s *Services) Charges(w *Workload, p *Prices) ([]Charge, error) {
 		{"data transfer out", "GB", s.Transfer, p.TransferGB},
 	} {
 		if c.quantity > 0 {
-			all = append(all, Charge{c.service, c.quantity, c.unit, rounded(c.price.of(c.quantity)), len(c.price) == 0})
+			all = append(all, Charge{c.service, math.Round(c.quantity*1e6) / 1e6, c.unit, rounded(c.price.of(c.quantity)), len(c.price) == 0})
 		}
 	}
 	return all, nil

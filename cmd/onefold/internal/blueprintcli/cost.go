@@ -146,44 +146,6 @@ func (c *Cost) bill(w *cost.Workload, p cost.Prices) (cost.Bill, error) {
 	return b, nil
 }
 
-func (c *Cost) workers() cost.Workers {
-	return cost.Workers{Count: c.Workers, Shards: c.Shards, LeaseFor: c.LeaseFor, Functions: c.Functions == string(cost.Batches)}
-}
-
-// services returns what runs beside the table of a workload.
-func (c *Cost) services(w *cost.Workload) cost.Services {
-	s := cost.Services{Transfer: cost.UsualTransfer(w.EventsPerDay, c.Looks)}
-	if c.Functions != "none" {
-		s.Functions = cost.Functions{Mode: cost.FunctionMode(c.Functions), MemoryMB: c.FunctionMemory, Duration: c.FunctionDuration, Events: c.IngestBatch}
-	}
-	if c.Fargate {
-		s.Tasks = cost.Tasks{Count: c.Workers, VCPU: c.WorkerVCPU, MemoryGB: c.WorkerMemory}
-	}
-	s.Logs = s.Functions.UsualLogs(w)
-	if c.Logs != nil {
-		s.Logs = *c.Logs
-	}
-	if c.Transfer != nil {
-		s.Transfer = *c.Transfer
-	}
-	return s
-}
-
-// checkWorkers rejects options of workers that exclude each other or are out of range.
-func (c *Cost) checkWorkers() error {
-	switch {
-	case c.Workers < 1:
-		return fmt.Errorf("%w: --workers must be 1 to %d, not %d", cost.ErrOptions, cost.MaxWorkers, c.Workers)
-	case c.Fargate && c.Functions != "none":
-		return fmt.Errorf("%w: --fargate runs workers, and --functions replaces them: use one of them", cost.ErrOptions)
-	case c.Functions == "none" && c.IngestBatch != 0:
-		return fmt.Errorf("%w: --ingest-batch needs --functions", cost.ErrOptions)
-	case c.Functions == string(cost.Batches) && c.FoldDelay != 0:
-		return fmt.Errorf("%w: functions that get batches cannot delay folds: omit --fold-delay, or use --functions shifts", cost.ErrOptions)
-	}
-	return nil
-}
-
 // bills computes the costs, and the curve of a plot from the smallest to the largest workload.
 func (c *Cost) bills(name string, of func(perDay float64) (*cost.Workload, error)) (*costs, []float64, error) {
 	book, err := cost.PriceBook()
@@ -221,20 +183,26 @@ func (c *Cost) bills(name string, of func(perDay float64) (*cost.Workload, error
 		}
 		return l.Pattern + " " + l.Question
 	})
+	curve, err := c.curve(rates, of, prices)
+	return out, curve, err
+}
+
+// curve returns the totals from the smallest to the largest workload.
+func (c *Cost) curve(rates []float64, of func(perDay float64) (*cost.Workload, error), prices cost.Prices) ([]float64, error) {
 	least, most := slices.Min(rates), slices.Max(rates)
 	curve := make([]float64, terminal.PlotWidth)
 	for i := range curve {
 		w, err := of(least * math.Pow(most/least, float64(i)/float64(len(curve)-1)))
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		b, err := c.bill(w, prices)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		curve[i] = b.Total
 	}
-	return out, curve, nil
+	return curve, nil
 }
 
 func count(v float64) string { return terminal.Grouped(int64(math.Round(v))) }
@@ -242,14 +210,6 @@ func count(v float64) string { return terminal.Grouped(int64(math.Round(v))) }
 func dollars(v float64) string {
 	cents := int64(math.Round(v * 100))
 	return fmt.Sprintf("$%s.%02d", terminal.Grouped(cents/100), cents%100)
-}
-
-// amount prints a quantity: whole if it is large.
-func amount(v float64) string {
-	if v < 100 {
-		return fmt.Sprintf("%.2f", v)
-	}
-	return count(v)
 }
 
 func (c *Cost) text(o *costs, curve []float64) string {
@@ -287,36 +247,6 @@ func rates(o *costs) (all []float64) {
 		all = append(all, o.Bills[i].EventsPerDay)
 	}
 	return all
-}
-
-// spent returns the sum of charges.
-func spent(all []cost.Charge) (sum float64) {
-	for i := range all {
-		sum += all[i].Cost
-	}
-	return sum
-}
-
-// services prints the charges beside the table.
-func services(b *strings.Builder, o *costs) {
-	if len(o.at.Services) == 0 {
-		return
-	}
-	fmt.Fprintf(b, "Services beside the table, %s events per day\n", count(o.at.EventsPerDay))
-	w := tabwriter.NewWriter(b, 0, 8, 2, ' ', 0)
-	for i := range o.at.Services {
-		s := &o.at.Services[i]
-		price := dollars(s.Cost)
-		if s.Missing {
-			price = "?"
-		}
-		fmt.Fprintf(w, "  %s\t%s\t%s %s\n", price, s.Service, amount(s.Quantity), s.Unit)
-	}
-	_ = w.Flush() // cannot fail, the writer is a strings.Builder
-	if slices.ContainsFunc(o.at.Services, func(s cost.Charge) bool { return s.Missing }) {
-		fmt.Fprintf(b, "  ?: the price book has no price for %s; the total does not include it.\n", o.Region)
-	}
-	fmt.Fprintln(b)
 }
 
 const mostSums = 12

@@ -38,6 +38,8 @@ type Prices struct {
 	FargateGBHour   float64 `json:"fargateGBHour"`   // per GB of memory and hour on Arm, Linux
 	LogsGB          float64 `json:"logsGB"`          // per GB that CloudWatch Logs ingests
 	TransferGB      Tiers   `json:"transferGB"`      // per GB sent to the internet
+	InsightsRule    float64 `json:"insightsRule"`    // per rule of Contributor Insights
+	InsightsMillion float64 `json:"insightsMillion"` // per million requests that its rules count
 
 	Compared []string `json:"compared"` // prices that were checked against a second source when the book was written
 }

@@ -21,7 +21,22 @@ type Services struct {
 	Functions Functions
 	Logs      float64 // GB a month that CloudWatch Logs ingests
 	Transfer  float64 // GB a month sent to the internet
+	Insights  InsightsMode
+	Backups   int // backups on demand that are kept, each of all stored data, up to MaxBackups
 }
+
+// MaxBackups is the maximum number of backups on demand.
+const MaxBackups = 10_000
+
+// InsightsMode is what CloudWatch Contributor Insights counts, for the table and for each index.
+type InsightsMode string
+
+// Modes of Contributor Insights.
+const (
+	NoInsights    InsightsMode = ""
+	ThrottledKeys InsightsMode = "throttled" // two rules each; the templates of package infra turn this on
+	AllKeys       InsightsMode = "all"       // four rules each, which count every request
+)
 
 // Tasks are containers on Fargate that run all the time.
 type Tasks struct {
@@ -79,19 +94,47 @@ func (f *Functions) check() error {
 	return nil
 }
 
+func (s *Services) check() error {
+	t := &s.Tasks
+	switch {
+	case t.Count < 0 || t.Count > MaxWorkers || !(t.VCPU >= 0 && t.VCPU <= 16) || !(t.MemoryGB >= 0 && t.MemoryGB <= 120):
+		return fmt.Errorf("%w: %d tasks of %g vCPU and %g GB: use up to %d, 16 vCPU and 120 GB", ErrOptions, t.Count, t.VCPU, t.MemoryGB, MaxWorkers)
+	case !(s.Logs >= 0 && s.Logs <= maxGB) || !(s.Transfer >= 0 && s.Transfer <= maxGB):
+		return fmt.Errorf("%w: %g GB of logs and %g GB sent: use 0 to %g", ErrOptions, s.Logs, s.Transfer, maxGB)
+	case s.Insights != NoInsights && s.Insights != ThrottledKeys && s.Insights != AllKeys:
+		return fmt.Errorf("%w: Contributor Insights of %q keys: use %s or %s", ErrOptions, s.Insights, ThrottledKeys, AllKeys)
+	case s.Backups < 0 || s.Backups > MaxBackups:
+		return fmt.Errorf("%w: %d backups: use 0 to %d", ErrOptions, s.Backups, MaxBackups)
+	}
+	return s.Functions.check()
+}
+
+// use returns the rules, and the requests a month that they count. Units stand for requests.
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/contributorinsights_HowItWorks.html
+func (m InsightsMode) use(w *Workload, units float64) (rules, requests float64) {
+	each := float64(1 + w.Indexes)
+	switch m {
+	case ThrottledKeys:
+		return 2 * each, 0
+	case AllKeys:
+		return 4 * each, units
+	}
+	return 0, 0
+}
+
 // Charges returns the charges of services for a workload. Those of a Region without a price are
 // Missing. Services that are not used have no charge. Errors: ErrOptions.
 func (s *Services) Charges(w *Workload, p *Prices) ([]Charge, error) {
-	t := &s.Tasks
-	switch err := s.Functions.check(); {
-	case err != nil:
+	if err := s.check(); err != nil {
 		return nil, err
-	case t.Count < 0 || t.Count > MaxWorkers || !(t.VCPU >= 0 && t.VCPU <= 16) || !(t.MemoryGB >= 0 && t.MemoryGB <= 120):
-		return nil, fmt.Errorf("%w: %d tasks of %g vCPU and %g GB: use up to %d, 16 vCPU and 120 GB", ErrOptions, t.Count, t.VCPU, t.MemoryGB, MaxWorkers)
-	case !(s.Logs >= 0 && s.Logs <= maxGB) || !(s.Transfer >= 0 && s.Transfer <= maxGB):
-		return nil, fmt.Errorf("%w: %g GB of logs and %g GB sent: use 0 to %g", ErrOptions, s.Logs, s.Transfer, maxGB)
 	}
-	hours := float64(t.Count) * hoursMonth
+	stored, requests := 0.0, 0.0
+	for i := range w.Lines {
+		l := &w.Lines[i]
+		stored, requests = stored+l.StoredGB, requests+l.WriteUnits+l.ReadUnits
+	}
+	rules, counted := s.Insights.use(w, requests)
+	hours := float64(s.Tasks.Count) * hoursMonth
 	invocations, seconds := s.Functions.use(w)
 	var all []Charge
 	for _, c := range []struct {
@@ -101,10 +144,13 @@ func (s *Services) Charges(w *Workload, p *Prices) ([]Charge, error) {
 	}{
 		{"functions, requests", "million", invocations / 1e6, flat(p.LambdaMillion)},
 		{"functions, duration", "GB-seconds", seconds, p.LambdaGBSecond},
-		{"Fargate, processors", "vCPU-hours", hours * t.VCPU, flat(p.FargateVCPUHour)},
-		{"Fargate, memory", "GB-hours", hours * t.MemoryGB, flat(p.FargateGBHour)},
+		{"Fargate, processors", "vCPU-hours", hours * s.Tasks.VCPU, flat(p.FargateVCPUHour)},
+		{"Fargate, memory", "GB-hours", hours * s.Tasks.MemoryGB, flat(p.FargateGBHour)},
 		{"logs, ingested", "GB", s.Logs, flat(p.LogsGB)},
 		{"data transfer out", "GB", s.Transfer, p.TransferGB},
+		{"Contributor Insights, rules", "rules", rules, flat(p.InsightsRule)},
+		{"Contributor Insights, requests", "million", counted / 1e6, flat(p.InsightsMillion)},
+		{"backups on demand", "GB", stored * float64(s.Backups), flat(p.BackupMonth)},
 	} {
 		if c.quantity > 0 {
 			all = append(all, Charge{c.service, math.Round(c.quantity*1e6) / 1e6, c.unit, rounded(c.price.of(c.quantity)), len(c.price) == 0})

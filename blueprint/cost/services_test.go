@@ -4,9 +4,11 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/blueprint"
 	"github.com/onefold/onefold/blueprint/cost"
 	"github.com/onefold/onefold/eventstore"
@@ -72,6 +74,17 @@ func TestServicesByHand(t *testing.T) {
 		name: "transfer in Sydney", region: "ap-southeast-2", workload: busy, services: cost.Services{Transfer: 1100},
 		want: []cost.Charge{{Service: "data transfer out", Quantity: 1100, Unit: "GB", Cost: 114}},
 	}, {
+		name: "Contributor Insights for throttled keys", region: "us-east-1", workload: &cost.Workload{Indexes: 2, Lines: []cost.Line{{WriteUnits: 1e8}}}, services: cost.Services{Insights: cost.ThrottledKeys},
+		want: []cost.Charge{{Service: "Contributor Insights, rules", Quantity: 6, Unit: "rules", Cost: 3}},
+	}, {
+		name: "Contributor Insights for all keys, and backups", region: "us-east-1", services: cost.Services{Insights: cost.AllKeys, Backups: 3},
+		workload: &cost.Workload{Indexes: 1, Lines: []cost.Line{{WriteUnits: 1e8, StoredGB: 10}, {ReadUnits: 3e8, StoredGB: 2.5}}},
+		want: []cost.Charge{
+			{Service: "Contributor Insights, rules", Quantity: 8, Unit: "rules", Cost: 4},
+			{Service: "Contributor Insights, requests", Quantity: 400, Unit: "million", Cost: 12},
+			{Service: "backups on demand", Quantity: 37.5, Unit: "GB", Cost: 3.75},
+		},
+	}, {
 		name: "a Region without some prices", region: "eu-west-1", workload: busy, services: cost.Services{Logs: 12, Tasks: cost.Tasks{Count: 1, VCPU: 1, MemoryGB: 2}},
 		want: []cost.Charge{
 			{Service: "Fargate, processors", Quantity: 730, Unit: "vCPU-hours", Missing: true},
@@ -118,7 +131,7 @@ func TestWorkersByHand(t *testing.T) {
 		{"functions", cost.Workers{Functions: true}, 4, 0, 0, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w, err := cost.Declared(d, 0, 1, false, c.workers)
+			w, err := cost.Declared(d, 0, cost.Options{Months: 1, Workers: c.workers})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -150,7 +163,7 @@ func TestBillsAddUp(t *testing.T) {
 	for _, region := range book.Names() {
 		p := pricesOf(t, region)
 		for _, perDay := range []float64{0, 1, 12_345, 1e6, 7.7e8, cost.MaxEventsPerDay} {
-			w, err := cost.Declared(d, perDay, 12, true, cost.Workers{})
+			w, err := cost.Declared(d, perDay, cost.Options{Months: 12, Delayed: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -182,12 +195,44 @@ func TestBillsAddUp(t *testing.T) {
 	}
 }
 
+// TestSitesWriteTheirOwnItems checks that a hundred sites write as much as a hundred tables of one
+// site each, and that the table of one busy site writes less.
+func TestSitesWriteTheirOwnItems(t *testing.T) {
+	const sites, perDay = 100, 1e6
+	d, err := blueprint.New(t.Context(), analytics.Schema, blueprint.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	units := func(perDay float64, sites int) (sum, storedGB float64) {
+		w, err := cost.Declared(d, perDay, cost.Options{Months: 1, Sites: sites})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range w.Lines {
+			if strings.HasPrefix(l.Entity, "analytics.") && l.WriteUnits > 0 {
+				sum, storedGB = sum+l.WriteUnits, storedGB+l.StoredGB
+			}
+		}
+		return sum, storedGB
+	}
+	all, allGB := units(perDay, sites)
+	each, eachGB := units(perDay/sites, 1)
+	one, oneGB := units(perDay, 1)
+	if math.Abs(all/(sites*each)-1) > 1e-9 || math.Abs(allGB/(sites*eachGB)-1) > 1e-9 {
+		t.Errorf("%g units and %g GB, those of single sites add up to %g and %g", all, allGB, sites*each, sites*eachGB)
+	}
+	if all <= one || allGB < oneGB {
+		t.Errorf("%d sites take %g units and %g GB, one takes %g and %g", sites, all, allGB, one, oneGB)
+	}
+}
+
 // TestServicesOutOfRange checks that services and workers are bounded.
 func TestServicesOutOfRange(t *testing.T) {
 	p, w := pricesOf(t, "us-east-1"), new(cost.Workload)
 	for _, s := range []cost.Services{
 		{Logs: -1}, {Logs: math.NaN()}, {Transfer: -1}, {Transfer: math.Inf(1)}, {Transfer: 1e10},
 		{Tasks: cost.Tasks{Count: -1}}, {Tasks: cost.Tasks{Count: 1001}}, {Tasks: cost.Tasks{VCPU: -1}}, {Tasks: cost.Tasks{VCPU: math.NaN()}}, {Tasks: cost.Tasks{MemoryGB: 121}},
+		{Insights: "some"}, {Backups: -1}, {Backups: cost.MaxBackups + 1},
 		{Functions: cost.Functions{Mode: "both"}}, {Functions: cost.Functions{MemoryMB: 64}}, {Functions: cost.Functions{MemoryMB: 10_241}},
 		{Functions: cost.Functions{Duration: -1}}, {Functions: cost.Functions{Duration: time.Hour}}, {Functions: cost.Functions{Events: 0.5}}, {Functions: cost.Functions{Events: math.NaN()}},
 	} {
@@ -199,8 +244,13 @@ func TestServicesOutOfRange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, sites := range []int{-1, cost.MaxSites + 1} {
+		if _, err := cost.Declared(d, 1, cost.Options{Months: 1, Sites: sites}); !errors.Is(err, cost.ErrOptions) {
+			t.Errorf("%d sites: error %v", sites, err)
+		}
+	}
 	for _, workers := range []cost.Workers{{Count: -1}, {Count: 1001}, {Shards: -1}, {Shards: 100_001}, {LeaseFor: time.Millisecond}, {LeaseFor: -1}, {LeaseFor: time.Hour}} {
-		if _, err := cost.Declared(d, 1, 1, false, workers); !errors.Is(err, cost.ErrOptions) {
+		if _, err := cost.Declared(d, 1, cost.Options{Months: 1, Workers: workers}); !errors.Is(err, cost.ErrOptions) {
 			t.Errorf("%+v: error %v", workers, err)
 		}
 	}

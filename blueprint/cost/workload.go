@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/onefold/onefold/blueprint"
@@ -37,6 +38,7 @@ type Workload struct {
 	EventsPerDay float64 `json:"eventsPerDay"` // 0 if unknown
 	Lines        []Line  `json:"lines"`        // in the order of the schema, entities first
 	Shards       int     `json:"shards"`       // open shards of the stream
+	Indexes      int     `json:"indexes"`      // of the table; 0 if unknown
 }
 
 // Line is the monthly usage of one entity or pattern.
@@ -50,38 +52,53 @@ type Line struct {
 	StoredGB   float64 `json:"storedGB"`
 }
 
-// Declared returns the workload that a design declares for the given number of events a day, after
-// the given number of months. Writes of entities with table.Growth grow with the events. Reads do
-// not, because they come from people. In a schema without growth, all loads are scaled so that the
-// busiest writing pattern runs once per event. Errors: ErrOptions.
-//
-// delayed means a fold delay of 30 seconds, as with onefold serve --fold-delay 30s: fewer writes
-// per event.
-func Declared(d *blueprint.Design, eventsPerDay float64, months int, delayed bool, workers Workers) (*Workload, error) {
+// Options are the circumstances of a declared workload.
+type Options struct {
+	Months  int  // of stored events, 1 to 1,200
+	Delayed bool // a fold delay of 30 seconds, as with onefold serve --fold-delay 30s: fewer writes per event
+	Sites   int  // sites or fleets that share the events evenly, 1 to MaxSites; 0 means 1
+	Workers Workers
+}
+
+// MaxSites is the maximum number of sites or fleets.
+const MaxSites = 1_000_000
+
+func (o *Options) check() error {
+	switch {
+	case o.Months < 1 || o.Months > 1200:
+		return fmt.Errorf("%w: %d months: use 1 to 1200", ErrOptions, o.Months)
+	case o.Sites < 0 || o.Sites > MaxSites:
+		return fmt.Errorf("%w: %d sites: use 1 to %d", ErrOptions, o.Sites, MaxSites)
+	}
+	return o.Workers.check()
+}
+
+// Declared returns the workload that a design declares for the given number of events a day. Writes
+// of entities with table.Growth grow with the events. Reads do not, because they come from people. In
+// a schema without growth, all loads are scaled so that the busiest writing pattern runs once per
+// event. Errors: ErrOptions.
+func Declared(d *blueprint.Design, eventsPerDay float64, o Options) (*Workload, error) {
 	if !(eventsPerDay >= 0 && eventsPerDay <= MaxEventsPerDay) {
 		return nil, fmt.Errorf("%w: %g events a day: 0 to %g", ErrOptions, eventsPerDay, float64(MaxEventsPerDay))
 	}
-	if months < 1 || months > 1200 {
-		return nil, fmt.Errorf("%w: %d months: use 1 to 1200", ErrOptions, months)
-	}
-	if err := workers.check(); err != nil {
+	if err := o.check(); err != nil {
 		return nil, err
 	}
-	w := &Workload{Name: d.Name, EventsPerDay: eventsPerDay}
+	w := &Workload{Name: d.Name, EventsPerDay: eventsPerDay, Indexes: len(d.Indexes)}
 	grows := make(map[string]bool)
 	for i := range d.Entities {
 		if e := &d.Entities[i]; e.Growth.Writes > 0 {
 			grows[e.Name] = true
-			w.Lines = append(w.Lines, growing(d, e, eventsPerDay, months, delayed))
+			w.Lines = append(w.Lines, o.growing(d, e, eventsPerDay))
 		}
 	}
-	w.Shards = workers.shards(w)
+	w.Shards = o.Workers.shards(w)
 	if len(grows) > 0 && folds(d) {
-		w.Lines = append(w.Lines, workers.lines(w.Shards, eventsPerDay, delayed)...)
+		w.Lines = append(w.Lines, o.Workers.lines(w.Shards, eventsPerDay, o.Delayed)...)
 	}
 	scale, kept := 1.0, 0
 	if len(grows) == 0 {
-		scale, kept = scaled(d, eventsPerDay), months
+		scale, kept = scaled(d, eventsPerDay), o.Months
 	}
 	for i := range d.Patterns {
 		if p := &d.Patterns[i]; p.Load.PerSecond > 0 && !(writes(p) && grows[p.Entity]) {
@@ -135,11 +152,23 @@ func scaled(d *blueprint.Design, eventsPerDay float64) float64 {
 	return eventsPerDay / (busiest * 24 * 3600)
 }
 
-// growing returns the effect of events on an entity.
-func growing(d *blueprint.Design, e *blueprint.Entity, perDay float64, months int, delayed bool) Line {
+// growing returns the effect of events on an entity. Sites and fleets write their own items, so each
+// takes its share of the events; what does not belong to one takes all of them.
+func (o *Options) growing(d *blueprint.Design, e *blueprint.Entity, perDay float64) Line {
+	n := 1.0
+	if strings.HasPrefix(e.PK, "SITE#{") || strings.HasPrefix(e.PK, "FLEET#{") {
+		n = float64(cmp.Or(o.Sites, 1))
+	}
+	l := o.growingOf(d, e, perDay/n)
+	l.Writes, l.WriteUnits, l.ReadUnits, l.StoredGB = l.Writes*n, l.WriteUnits*n, l.ReadUnits*n, l.StoredGB*n
+	return l
+}
+
+// growingOf is growing for one site.
+func (o *Options) growingOf(d *blueprint.Design, e *blueprint.Entity, perDay float64) Line {
 	g := e.Growth
 	perSecond := perDay / secondsDay
-	l := Line{Entity: e.Name, Question: e.Doc, Writes: written(&g, perSecond, delayed) * secondsMonth}
+	l := Line{Entity: e.Name, Question: e.Doc, Writes: written(&g, perSecond, o.Delayed) * secondsMonth}
 	times := 1 + g.Indexes
 	if g.Transact {
 		times = 2 + g.Indexes
@@ -147,7 +176,7 @@ func growing(d *blueprint.Design, e *blueprint.Entity, perDay float64, months in
 	bytes, each := itemOf(&g, l.Writes, perDay*daysMonth)
 	l.WriteUnits = l.Writes * writeUnits(&g, bytes) * float64(times)
 	l.ReadUnits = together(l.Writes/secondsMonth*g.Reads, g.MostReads) * secondsMonth
-	days := daysMonth * float64(months)
+	days := daysMonth * float64(o.Months)
 	if g.Keep > 0 {
 		days = min(days, g.Keep.Hours()/24)
 	}
@@ -186,7 +215,7 @@ func writeUnits(g *table.Growth, bytes int) float64 {
 }
 
 // WriteUnits returns the write units a second of an entity's items in the table, without indexes, for
-// a number of facts a second. delayed is as for Declared.
+// a number of facts a second. delayed is as for Options.
 func WriteUnits(g *table.Growth, facts float64, delayed bool) float64 {
 	writes := written(g, facts, delayed)
 	bytes, _ := itemOf(g, writes, facts)

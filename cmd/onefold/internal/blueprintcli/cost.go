@@ -28,6 +28,7 @@ type Cost struct {
 	PITR         bool          `help:"Include continuous backup (point-in-time recovery)." default:"true" negatable:""`
 	Peak         float64       `help:"Ratio of the busiest second to the mean." default:"4"`
 
+	Sites    int           `help:"Sites or fleets that share the events evenly; each writes items of its own." default:"1"`
 	Workers  int           `help:"Processes that fold changes: onefold serve and onefold work." default:"1"`
 	Shards   int           `help:"Open shards of the table's stream (default: 4, and one for each started 1,000 write units per second)." placeholder:"N"`
 	LeaseFor time.Duration `help:"Duration of workers' leases, as in onefold work: 1s to 10m." default:"30s"`
@@ -40,6 +41,9 @@ type Cost struct {
 	FunctionMemory   int           `help:"Memory of functions, in MB (default: that of the templates, 512, and 1,769 for shifts)." placeholder:"MB"`
 	FunctionDuration time.Duration `help:"Mean duration of an invocation, except that of shifts, which follow one another." default:"100ms"`
 	IngestBatch      float64       `help:"Events per request to the ingest function; 0 means that there is none." default:"0"`
+
+	ContributorInsights string `help:"CloudWatch Contributor Insights, for the table and each index: ${enum}. onefold infra cloudformation turns it on for throttled keys." enum:"none,throttled,all" default:"none"`
+	Backups             int    `help:"On-demand backups kept, each of all stored data." default:"0"`
 
 	Logs     *float64 `help:"GB sent to CloudWatch Logs a month (default: 1 kB per invocation of a function)." placeholder:"GB"`
 	Transfer *float64 `help:"GB sent to the internet a month (default: 500 bytes per event and 100 kB per dashboard view)." placeholder:"GB"`
@@ -98,7 +102,7 @@ func (c *Cost) workloads(ctx context.Context, e *Env) (string, func(perDay float
 		err = fmt.Errorf("%w: --looks must be 0 to 1e9, not %g", cost.ErrOptions, c.Looks)
 	}
 	return c.Schema, func(perDay float64) (*cost.Workload, error) {
-		w, err := cost.Declared(d, perDay, c.Months, c.FoldDelay > 0 || c.Functions == string(cost.Shifts), c.workers())
+		w, err := cost.Declared(d, perDay, c.options())
 		if err == nil && slices.ContainsFunc(d.Entities, func(e blueprint.Entity) bool { return e.Growth.Writes > 0 }) {
 			w.SetDailyViews(c.Looks)
 		}
@@ -231,13 +235,13 @@ func (c *Cost) text(o *costs, curve []float64) string {
 		"scaled with the load at 70 %% utilization. Provisioned capacity is cheaper above %.1f %% utilization, that is, if the busiest\n"+
 		"second takes less than %.1f times the mean.\n\n", 100*o.at.BreakEven, 1/o.at.BreakEven)
 	if o.at.Full > 0 {
-		fmt.Fprintf(&b, "Backup is continuous (point-in-time recovery); --no-pitr omits it. An on-demand backup with %s events per day costs %s a month while it is kept; it is not in the total.\n\n", count(o.at.EventsPerDay), dollars(o.at.Full))
+		fmt.Fprintf(&b, "Backup is continuous (point-in-time recovery); --no-pitr omits it. An on-demand backup with %s events per day costs %s a month while it is kept; add it with --backups.\n\n", count(o.at.EventsPerDay), dollars(o.at.Full))
 	}
 	services(&b, o)
 	sums(&b, fmt.Sprintf("By entity, %s events per day", count(o.at.EventsPerDay)), o.ByEntity)
 	sums(&b, "By pattern; writes of folds belong to no pattern", o.ByPattern)
 	fmt.Fprintf(&b, "Monthly total, by events per day\n%s\n\n", terminal.Plot([]string{terminal.Ends(count(slices.Min(rates(o))), count(slices.Max(rates(o))))}, curve))
-	fmt.Fprintf(&b, "A million events cost %s in total. A month is 730 hours. Not included: global tables, the free tier except that of data transfer,\nContributor Insights (`onefold infra cloudformation` enables it for throttled keys; CloudWatch bills it).\nPrices: %s.\nCompared with a second source: %s. Check current prices before you decide.\n",
+	fmt.Fprintf(&b, "A million events cost %s in total. A month is 730 hours. Not included: global tables, storage of logs, the free tier except that of\ndata transfer, machines outside Fargate, and Contributor Insights without --contributor-insights (`onefold infra cloudformation` enables it\nfor throttled keys).\nPrices: %s.\nCompared with a second source: %s. Check current prices before you decide.\n",
 		dollars(o.at.PerMillion), o.Source, cmp.Or(strings.Join(o.prices.Compared, ", "), "none for this Region"))
 	return b.String()
 }

@@ -2,6 +2,7 @@ package blueprintcli
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -9,13 +10,20 @@ import (
 	"github.com/onefold/onefold/blueprint/cost"
 )
 
-func (c *Cost) workers() cost.Workers {
-	return cost.Workers{Count: c.Workers, Shards: c.Shards, LeaseFor: c.LeaseFor, Functions: c.Functions == string(cost.Batches)}
+// options returns the circumstances of the workload.
+func (c *Cost) options() cost.Options {
+	return cost.Options{
+		Months: c.Months, Delayed: c.FoldDelay > 0 || c.Functions == string(cost.Shifts), Sites: c.Sites,
+		Workers: cost.Workers{Count: c.Workers, Shards: c.Shards, LeaseFor: c.LeaseFor, Functions: c.Functions == string(cost.Batches)},
+	}
 }
 
 // services returns what runs beside the table of a workload.
 func (c *Cost) services(w *cost.Workload) cost.Services {
-	s := cost.Services{Transfer: cost.UsualTransfer(w.EventsPerDay, c.Looks)}
+	s := cost.Services{Transfer: cost.UsualTransfer(w.EventsPerDay, c.Looks), Backups: c.Backups}
+	if c.ContributorInsights != "none" {
+		s.Insights = cost.InsightsMode(c.ContributorInsights)
+	}
 	if c.Functions != "none" {
 		s.Functions = cost.Functions{Mode: cost.FunctionMode(c.Functions), MemoryMB: c.FunctionMemory, Duration: c.FunctionDuration, Events: c.IngestBatch}
 	}
@@ -35,6 +43,8 @@ func (c *Cost) services(w *cost.Workload) cost.Services {
 // checkWorkers rejects options of workers that exclude each other or are out of range.
 func (c *Cost) checkWorkers() error {
 	switch {
+	case c.Sites < 1:
+		return fmt.Errorf("%w: --sites must be 1 to %d, not %d", cost.ErrOptions, cost.MaxSites, c.Sites)
 	case c.Workers < 1:
 		return fmt.Errorf("%w: --workers must be 1 to %d, not %d", cost.ErrOptions, cost.MaxWorkers, c.Workers)
 	case c.Fargate && c.Functions != "none":
@@ -77,9 +87,9 @@ func services(b *strings.Builder, o *costs) {
 	fmt.Fprintln(b)
 }
 
-// amount prints a quantity: whole if it is large.
+// amount prints a quantity, with decimals if it is small.
 func amount(v float64) string {
-	if v < 100 {
+	if v < 100 && v != math.Trunc(v) {
 		return fmt.Sprintf("%.2f", v)
 	}
 	return count(v)

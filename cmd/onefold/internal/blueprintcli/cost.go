@@ -42,7 +42,7 @@ type Cost struct {
 	FunctionDuration time.Duration `help:"Mean duration of an invocation, except that of shifts, which follow one another." default:"100ms"`
 	IngestBatch      float64       `help:"Events per request to the ingest function; 0 means that there is none." default:"0"`
 
-	ContributorInsights string `help:"CloudWatch Contributor Insights, for the table and each index: ${enum}. onefold infra cloudformation turns it on for throttled keys." enum:"none,throttled,all" default:"none"`
+	ContributorInsights string `help:"CloudWatch Contributor Insights, for the table and each index: ${enum}. CloudFormation templates turn it on for throttled keys." enum:"none,throttled,all" default:"none"`
 	Backups             int    `help:"On-demand backups kept, each of all stored data." default:"0"`
 
 	Logs     *float64 `help:"GB sent to CloudWatch Logs a month (default: 1 kB per invocation of a function)." placeholder:"GB"`
@@ -241,7 +241,7 @@ func (c *Cost) text(o *costs, curve []float64) string {
 	sums(&b, fmt.Sprintf("By entity, %s events per day", count(o.at.EventsPerDay)), o.ByEntity)
 	sums(&b, "By pattern; writes of folds belong to no pattern", o.ByPattern)
 	fmt.Fprintf(&b, "Monthly total, by events per day\n%s\n\n", terminal.Plot([]string{terminal.Ends(count(slices.Min(rates(o))), count(slices.Max(rates(o))))}, curve))
-	fmt.Fprintf(&b, "A million events cost %s in total. A month is 730 hours. Not included: global tables, storage of logs, the free tier except that of\ndata transfer, machines outside Fargate, and Contributor Insights without --contributor-insights (`onefold infra cloudformation` enables it\nfor throttled keys).\nPrices: %s.\nCompared with a second source: %s. Check current prices before you decide.\n",
+	fmt.Fprintf(&b, "A million events cost %s in total. A month is 730 hours. Not included: global tables, storage of logs, the free tier except that of\ndata transfer, machines outside Fargate, and Contributor Insights without\n--contributor-insights (`onefold infra cloudformation` enables it for throttled keys).\nPrices: %s.\nCompared with a second source: %s. Check current prices before you decide.\n",
 		dollars(o.at.PerMillion), o.Source, cmp.Or(strings.Join(o.prices.Compared, ", "), "none for this Region"))
 	return b.String()
 }

@@ -148,7 +148,7 @@ var policy = map[string][]string{
 	"blueprint/heat": {"blueprint", "table",
 		"analytics", "telemetry", "telemetry/alerts"}, // its tests: what it looks at
 	"blueprint/cost": {"blueprint", "table",
-		"eventstore"}, // its tests
+		"analytics", "eventstore"}, // its tests
 	"blueprint": {"vocabulary", "dynamo", "dynamo/dynamojson", "table", "github.com/oklog/ulid/v2",
 		"analytics", "telemetry", "eventstore", "examples/..."}, // its tests: what it describes
 

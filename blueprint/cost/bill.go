@@ -1,17 +1,16 @@
 package cost
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // target is the share of provisioned capacity that auto scaling keeps in use.
 const target = 0.7
 
-// A stream has a shard for each partition of its table; an on-demand table starts with four. A
-// worker polls each shard four times a second, which is the interval that package fold keeps
-// between reads of a service.
-const (
-	leastShards    = 4
-	pollsPerSecond = 4
-)
+// pollsPerSecond is how often a worker reads a shard: package fold keeps that interval between reads
+// of a service.
+const pollsPerSecond = 4
 
 // Bill is the monthly cost of a workload, in the price book's currency.
 type Bill struct {
@@ -29,9 +28,11 @@ type Bill struct {
 	Storage float64 `json:"storage"`
 	Backup  float64 `json:"continuousBackup"` // point-in-time recovery
 	Full    float64 `json:"onDemandBackup"`   // one backup of all stored data, kept for the month; not in the totals
-	Streams float64 `json:"streams"`          // GetRecords calls of a worker, four a second per shard; free for AWS Lambda
+	Streams float64 `json:"streams"`          // GetRecords calls of workers, four a second per shard; AWS Lambda makes them free of charge
 
-	Total      float64 `json:"total"`                      // on-demand, including everything else
+	Services []Charge `json:"services"` // other services, in the order of Services; see Of
+
+	Total      float64 `json:"total"`                      // on-demand, including everything else that has a price
 	Cheapest   float64 `json:"cheapest"`                   // in the cheapest mode, including everything else
 	PerMillion float64 `json:"perMillionEvents,omitempty"` // events, based on Total
 }
@@ -50,7 +51,8 @@ type Provisioned struct {
 }
 
 // Of returns the bill of a workload whose busiest second has peak times the average load; values
-// below 1 count as 1.
+// below 1 count as 1. Amounts are rounded to the cent, and totals are sums of rounded amounts. The
+// bill has no services: see With.
 func Of(w *Workload, region string, p Prices, peak float64) Bill {
 	b := Bill{Region: region, EventsPerDay: w.EventsPerDay, BreakEven: p.WriteCapacityHour / (3600 * p.WriteMillion / 1e6)}
 	writes := 0.0
@@ -64,26 +66,45 @@ func Of(w *Workload, region string, p Prices, peak float64) Bill {
 	b.Scaled = p.provisioned(write/target, read/target)
 	b.Storage, b.Backup, b.Full = b.StoredGB*p.StorageMonth, b.StoredGB*p.ContinuousBackupMonth, b.StoredGB*p.BackupMonth
 	if writes > 0 {
-		shards := math.Max(leastShards, math.Ceil(write/1000))
-		b.Streams = shards * pollsPerSecond * secondsMonth / 1e5 * p.StreamReads100k
-	}
-	rest := b.Storage + b.Backup + b.Streams
-	b.Total = b.OnDemand.Writes + b.OnDemand.Reads + rest
-	b.Cheapest = math.Min(b.Total, math.Min(b.Peak.Cost, b.Scaled.Cost)+rest)
-	if b.EventsPerDay > 0 {
-		b.PerMillion = b.Total / (b.EventsPerDay * daysMonth) * 1e6
+		b.Streams = float64(cmp.Or(w.Shards, Workers{}.shards(w))) * pollsPerSecond * secondsMonth / 1e5 * p.StreamReads100k
 	}
 	b.round()
+	b.sum()
 	return b
+}
+
+// With returns the bill with the charges of other services.
+func (b Bill) With(services []Charge) Bill {
+	b.Services = services
+	b.sum()
+	return b
+}
+
+// WithoutStream returns the bill for a stream that only AWS Lambda reads.
+func (b Bill) WithoutStream() Bill {
+	b.Streams = 0
+	b.sum()
+	return b
+}
+
+// sum computes the totals.
+func (b *Bill) sum() {
+	rest := b.Storage + b.Backup + b.Streams
+	for i := range b.Services {
+		rest += b.Services[i].Cost
+	}
+	requests := b.OnDemand.Writes + b.OnDemand.Reads
+	b.Total = rounded(requests + rest)
+	b.Cheapest = rounded(min(requests, b.Peak.Cost, b.Scaled.Cost) + rest)
+	if b.EventsPerDay > 0 {
+		b.PerMillion = rounded(b.Total / (b.EventsPerDay * daysMonth) * 1e6)
+	}
 }
 
 // WithoutContinuousBackup returns the bill for a table without point-in-time recovery.
 func (b Bill) WithoutContinuousBackup() Bill {
-	b.Total, b.Cheapest = rounded(b.Total-b.Backup), rounded(b.Cheapest-b.Backup)
-	if b.EventsPerDay > 0 {
-		b.PerMillion = rounded(b.Total / (b.EventsPerDay * daysMonth) * 1e6)
-	}
 	b.Backup = 0
+	b.sum()
 	return b
 }
 
@@ -96,7 +117,7 @@ func (p *Prices) provisioned(write, read float64) Provisioned {
 
 func (b *Bill) round() {
 	for _, v := range []*float64{
-		&b.OnDemand.Writes, &b.OnDemand.Reads, &b.Peak.Cost, &b.Scaled.Cost, &b.Storage, &b.Backup, &b.Full, &b.Streams, &b.Total, &b.Cheapest, &b.PerMillion,
+		&b.OnDemand.Writes, &b.OnDemand.Reads, &b.Peak.Cost, &b.Scaled.Cost, &b.Storage, &b.Backup, &b.Full, &b.Streams,
 	} {
 		*v = rounded(*v)
 	}

@@ -31,7 +31,39 @@ type Prices struct {
 	BackupMonth           float64 `json:"backupMonth"`           // per GB of a backup
 	StreamReads100k       float64 `json:"streamReads100k"`       // per 100,000 GetRecords calls; those of AWS Lambda are free
 
+	// Other services. A price that is missing in the book is 0 or has no tiers.
+	LambdaMillion   float64 `json:"lambdaMillion"`   // per million requests
+	LambdaGBSecond  Tiers   `json:"lambdaGBSecond"`  // per GB-second on Arm
+	FargateVCPUHour float64 `json:"fargateVCPUHour"` // per vCPU and hour on Arm, Linux
+	FargateGBHour   float64 `json:"fargateGBHour"`   // per GB of memory and hour on Arm, Linux
+	LogsGB          float64 `json:"logsGB"`          // per GB that CloudWatch Logs ingests
+	TransferGB      Tiers   `json:"transferGB"`      // per GB sent to the internet
+	InsightsRule    float64 `json:"insightsRule"`    // per rule of Contributor Insights
+	InsightsMillion float64 `json:"insightsMillion"` // per million requests that its rules count
+
 	Compared []string `json:"compared"` // prices that were checked against a second source when the book was written
+}
+
+// Tiers are prices of a quantity a month, cheaper for the part above each limit. The limits rise.
+type Tiers []Tier
+
+// Tier is the price of what is above a limit, up to the next tier. What is below the first one is free.
+type Tier struct {
+	Above float64 `json:"above"`
+	Price float64 `json:"price"`
+}
+
+// of returns the price of a quantity.
+func (t Tiers) of(quantity float64) float64 {
+	sum := 0.0
+	for i, tier := range t {
+		top := quantity
+		if i+1 < len(t) {
+			top = min(quantity, t[i+1].Above)
+		}
+		sum += max(0, top-tier.Above) * tier.Price
+	}
+	return sum
 }
 
 // ErrRegion is returned for a Region that is not in the book.

@@ -82,7 +82,7 @@ func bill(t *testing.T, s *table.Schema, perDay float64, region string, months i
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := cost.Declared(d, perDay, months, false)
+	w, err := cost.Declared(d, perDay, cost.Options{Months: months})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestWhatCannotBeAsked(t *testing.T) {
 		perDay float64
 		months int
 	}{{-1, 1}, {math.NaN(), 1}, {math.Inf(1), 1}, {1e12, 1}, {1, 0}, {1, 1201}} {
-		if _, err := cost.Declared(d, c.perDay, c.months, false); !errors.Is(err, cost.ErrOptions) {
+		if _, err := cost.Declared(d, c.perDay, cost.Options{Months: c.months}); !errors.Is(err, cost.ErrOptions) {
 			t.Errorf("%+v: error %v", c, err)
 		}
 	}

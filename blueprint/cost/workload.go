@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/onefold/onefold/blueprint"
@@ -36,6 +37,8 @@ type Workload struct {
 	Name         string  `json:"name"`
 	EventsPerDay float64 `json:"eventsPerDay"` // 0 if unknown
 	Lines        []Line  `json:"lines"`        // in the order of the schema, entities first
+	Shards       int     `json:"shards"`       // open shards of the stream
+	Indexes      int     `json:"indexes"`      // of the table; 0 if unknown
 }
 
 // Line is the monthly usage of one entity or pattern.
@@ -49,34 +52,53 @@ type Line struct {
 	StoredGB   float64 `json:"storedGB"`
 }
 
-// Declared returns the workload that a design declares for the given number of events a day, after
-// the given number of months. Writes of entities with table.Growth grow with the events. Reads do
-// not, because they come from people. In a schema without growth, all loads are scaled so that the
-// busiest writing pattern runs once per event. Errors: ErrOptions.
-//
-// delayed means a fold delay of 30 seconds, as with onefold serve --fold-delay 30s: fewer writes
-// per event.
-func Declared(d *blueprint.Design, eventsPerDay float64, months int, delayed bool) (*Workload, error) {
+// Options are the circumstances of a declared workload.
+type Options struct {
+	Months  int  // of stored events, 1 to 1,200
+	Delayed bool // a fold delay of 30 seconds, as with onefold serve --fold-delay 30s: fewer writes per event
+	Sites   int  // sites or fleets that share the events evenly, 1 to MaxSites; 0 means 1
+	Workers Workers
+}
+
+// MaxSites is the maximum number of sites or fleets.
+const MaxSites = 1_000_000
+
+func (o *Options) check() error {
+	switch {
+	case o.Months < 1 || o.Months > 1200:
+		return fmt.Errorf("%w: %d months: use 1 to 1200", ErrOptions, o.Months)
+	case o.Sites < 0 || o.Sites > MaxSites:
+		return fmt.Errorf("%w: %d sites: use 1 to %d", ErrOptions, o.Sites, MaxSites)
+	}
+	return o.Workers.check()
+}
+
+// Declared returns the workload that a design declares for the given number of events a day. Writes
+// of entities with table.Growth grow with the events. Reads do not, because they come from people. In
+// a schema without growth, all loads are scaled so that the busiest writing pattern runs once per
+// event. Errors: ErrOptions.
+func Declared(d *blueprint.Design, eventsPerDay float64, o Options) (*Workload, error) {
 	if !(eventsPerDay >= 0 && eventsPerDay <= MaxEventsPerDay) {
 		return nil, fmt.Errorf("%w: %g events a day: 0 to %g", ErrOptions, eventsPerDay, float64(MaxEventsPerDay))
 	}
-	if months < 1 || months > 1200 {
-		return nil, fmt.Errorf("%w: %d months: use 1 to 1200", ErrOptions, months)
+	if err := o.check(); err != nil {
+		return nil, err
 	}
-	w := &Workload{Name: d.Name, EventsPerDay: eventsPerDay}
+	w := &Workload{Name: d.Name, EventsPerDay: eventsPerDay, Indexes: len(d.Indexes)}
 	grows := make(map[string]bool)
 	for i := range d.Entities {
 		if e := &d.Entities[i]; e.Growth.Writes > 0 {
 			grows[e.Name] = true
-			w.Lines = append(w.Lines, growing(d, e, eventsPerDay, months, delayed))
+			w.Lines = append(w.Lines, o.growing(d, e, eventsPerDay))
 		}
 	}
-	if l := runtime(d, eventsPerDay, delayed); len(grows) > 0 && l != nil {
-		w.Lines = append(w.Lines, *l)
+	w.Shards = o.Workers.shards(w)
+	if len(grows) > 0 && folds(d) {
+		w.Lines = append(w.Lines, o.Workers.lines(w.Shards, eventsPerDay, o.Delayed)...)
 	}
 	scale, kept := 1.0, 0
 	if len(grows) == 0 {
-		scale, kept = scaled(d, eventsPerDay), months
+		scale, kept = scaled(d, eventsPerDay), o.Months
 	}
 	for i := range d.Patterns {
 		if p := &d.Patterns[i]; p.Load.PerSecond > 0 && !(writes(p) && grows[p.Entity]) {
@@ -109,6 +131,7 @@ func Observed(name string, all []Metered, took time.Duration, events, eventsPerD
 	for _, m := range all {
 		w.Lines = append(w.Lines, Line{Entity: m.Name, Writes: m.Writes * scale, WriteUnits: m.WriteUnits * scale, ReadUnits: m.ReadUnits * scale})
 	}
+	w.Shards = Workers{}.shards(w)
 	return w, nil
 }
 
@@ -129,11 +152,23 @@ func scaled(d *blueprint.Design, eventsPerDay float64) float64 {
 	return eventsPerDay / (busiest * 24 * 3600)
 }
 
-// growing returns the effect of events on an entity.
-func growing(d *blueprint.Design, e *blueprint.Entity, perDay float64, months int, delayed bool) Line {
+// growing returns the effect of events on an entity. Sites and fleets write their own items, so each
+// takes its share of the events; what does not belong to one takes all of them.
+func (o *Options) growing(d *blueprint.Design, e *blueprint.Entity, perDay float64) Line {
+	n := 1.0
+	if strings.HasPrefix(e.PK, "SITE#{") || strings.HasPrefix(e.PK, "FLEET#{") {
+		n = float64(cmp.Or(o.Sites, 1))
+	}
+	l := o.growingOf(d, e, perDay/n)
+	l.Writes, l.WriteUnits, l.ReadUnits, l.StoredGB = l.Writes*n, l.WriteUnits*n, l.ReadUnits*n, l.StoredGB*n
+	return l
+}
+
+// growingOf is growing for one site.
+func (o *Options) growingOf(d *blueprint.Design, e *blueprint.Entity, perDay float64) Line {
 	g := e.Growth
 	perSecond := perDay / secondsDay
-	l := Line{Entity: e.Name, Question: e.Doc, Writes: written(&g, perSecond, delayed) * secondsMonth}
+	l := Line{Entity: e.Name, Question: e.Doc, Writes: written(&g, perSecond, o.Delayed) * secondsMonth}
 	times := 1 + g.Indexes
 	if g.Transact {
 		times = 2 + g.Indexes
@@ -141,7 +176,7 @@ func growing(d *blueprint.Design, e *blueprint.Entity, perDay float64, months in
 	bytes, each := itemOf(&g, l.Writes, perDay*daysMonth)
 	l.WriteUnits = l.Writes * writeUnits(&g, bytes) * float64(times)
 	l.ReadUnits = together(l.Writes/secondsMonth*g.Reads, g.MostReads) * secondsMonth
-	days := daysMonth * float64(months)
+	days := daysMonth * float64(o.Months)
 	if g.Keep > 0 {
 		days = min(days, g.Keep.Hours()/24)
 	}
@@ -152,33 +187,6 @@ func growing(d *blueprint.Design, e *blueprint.Entity, perDay float64, months in
 		}
 	}
 	return l
-}
-
-// Writes by workers themselves. They write the checkpoint of a shard each time its changes have
-// been folded. That is about twice per event, because folds read what other folds write, until the
-// number of flushes is the limit. They renew the lease of each shard three times per 30 seconds.
-const (
-	checkpointsPerEvent  = 2.8
-	checkpointsPerSecond = 6
-	checkpointsDelayed   = 0.036 // per second, with a fold delay of 30 seconds
-	checkpointReads      = 0.5   // read units per checkpoint written, as metered: workers also read those of other shards
-	leasesPerSecond      = 0.1   // per shard
-)
-
-// runtime returns the writes of workers themselves, or nil for a schema without folds.
-func runtime(d *blueprint.Design, perDay float64, delayed bool) *Line {
-	has := func(e blueprint.Entity) bool { return e.Name == "fold.checkpoint" }
-	i := slices.IndexFunc(d.Entities, has)
-	if i < 0 {
-		return nil
-	}
-	most := float64(checkpointsPerSecond)
-	if delayed {
-		most = checkpointsDelayed
-	}
-	checkpoints := secondsMonth * together(perDay/secondsDay*checkpointsPerEvent, most)
-	n := checkpoints + secondsMonth*leastShards*leasesPerSecond
-	return &Line{Entity: d.Entities[i].Name, Question: "checkpoints and leases of workers", Writes: n, WriteUnits: n, ReadUnits: checkpoints * checkpointReads}
 }
 
 // SetDailyViews scales reads to the given number of views of figures a day. Patterns declare the reads for
@@ -207,7 +215,7 @@ func writeUnits(g *table.Growth, bytes int) float64 {
 }
 
 // WriteUnits returns the write units a second of an entity's items in the table, without indexes, for
-// a number of facts a second. delayed is as for Declared.
+// a number of facts a second. delayed is as for Options.
 func WriteUnits(g *table.Growth, facts float64, delayed bool) float64 {
 	writes := written(g, facts, delayed)
 	bytes, _ := itemOf(g, writes, facts)

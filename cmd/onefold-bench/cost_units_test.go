@@ -94,7 +94,7 @@ func unitsOfFact(t *testing.T, s *table.Schema, perDay float64, delayed bool) (w
 		t.Fatal(err)
 	}
 	for events, sign := range map[float64]float64{perDay: 1, 0: -1} { // subtract the units that are used without facts
-		w, err := cost.Declared(d, events, 1, delayed)
+		w, err := cost.Declared(d, events, cost.Options{Months: 1, Delayed: delayed})
 		if err != nil {
 			t.Fatal(err)
 		}

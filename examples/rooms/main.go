@@ -152,7 +152,7 @@ func price(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	for _, perDay := range []float64{10_000, 1_000_000} {
-		w, err := cost.Declared(d, perDay, 1, false)
+		w, err := cost.Declared(d, perDay, cost.Options{Months: 1})
 		if err != nil {
 			return err
 		}

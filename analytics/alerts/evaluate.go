@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,8 +19,8 @@ const (
 	grace     = 10 * time.Minute   // after the end of an hour, for events on their way
 	catchUp   = 24 * time.Hour     // hours before are not judged
 	unjudged  = 7 * 24 * time.Hour // for which an alert keeps firing although no hour can be judged
-	duePage   = 1000
-	maxUntold = 2 * 24 // alerts of one evaluation
+	maxUntold = 2 * 24             // alerts of one evaluation
+	maxErrors = 20                 // returned by Evaluate
 )
 
 var errStale = errors.New("alerts: another process has evaluated the rule, or it has changed")
@@ -27,29 +28,27 @@ var errStale = errors.New("alerts: another process has evaluated the rule, or it
 // Evaluate judges the hours of rules that are due, and returns how many rules there were. settled
 // returns when statistics contain all events that have arrived; Evaluate calls it if a rule is due, and
 // judges nothing if it fails, because an hour that is not counted yet looks like a drop. A rule that
-// fails does not keep others from being judged; it is retried in the next call.
+// fails does not keep others from being judged; it is retried in the next call. At most 20 errors are
+// returned.
 func Evaluate(ctx context.Context, t *table.Table, settled func(context.Context) error) (evaluated int, err error) {
-	due, err := dueRules.Page(ctx, t, dueIn{t.Now().UTC().Add(time.Millisecond)}, "", duePage)
-	if err != nil {
-		return 0, fmt.Errorf("alerts: %w", err)
-	}
-	if len(due.Items) == 0 {
-		return 0, nil
-	}
-	if err := settled(ctx); err != nil {
-		return 0, fmt.Errorf("alerts: waiting for statistics: %w", err)
-	}
-	e := &evaluation{t: t, now: t.Now().UTC().Truncate(time.Millisecond)}
-	for i := range due.Items {
-		if ctx.Err() != nil {
-			return evaluated, errors.Join(err, ctx.Err())
+	var e *evaluation
+	failures := 0
+	for due, failed := range dueRules.All(ctx, t, dueIn{t.Now().UTC().Add(time.Millisecond)}) {
+		if failed = cmp.Or(failed, ctx.Err()); failed != nil {
+			return evaluated, errors.Join(err, fmt.Errorf("alerts: %w", failed))
 		}
-		k := due.Items[i].Key
-		switch failed := e.rule(ctx, k); {
+		if e == nil {
+			if err := settled(ctx); err != nil {
+				return 0, fmt.Errorf("alerts: waiting for statistics: %w", err)
+			}
+			e = &evaluation{t: t, now: t.Now().UTC().Truncate(time.Millisecond)}
+		}
+		switch failed := e.rule(ctx, due.Key); {
 		case failed == nil:
 			evaluated++
-		case !errors.Is(failed, errStale):
-			err = errors.Join(err, fmt.Errorf("alerts: rule %s of %s: %w", k.RuleID, k.SiteID, failed))
+		case !errors.Is(failed, errStale) && failures < maxErrors:
+			failures++
+			err = errors.Join(err, fmt.Errorf("alerts: rule %s of %s: %w", due.RuleID, due.SiteID, failed))
 		}
 	}
 	return evaluated, err

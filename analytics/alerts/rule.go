@@ -43,7 +43,7 @@ type Settings struct {
 	// Factor is how many times more, or fewer, than usual.
 	Factor float64 `dynamodbav:"factor,omitempty" json:"factor,omitempty" doc:"How many times more than usual; for a drop, how many times fewer. Above 1, at most 1000. Default: 3; for vitals 1.25."`
 	// AtLeast is below which count nothing is judged.
-	AtLeast int64   `dynamodbav:"atLeast,omitempty" json:"atLeast,omitempty" doc:"Smaller numbers are not judged. Spike: visitors of the hour, default 50. Drop: usual visitors of the hour, default 20. Silence: usual page views and events of the hours, default 20. Goal: usual conversions of the hours, default 5. Vital: page loads of the day, default 100."`
+	AtLeast int64   `dynamodbav:"atLeast,omitempty" json:"atLeast,omitempty" doc:"Smaller numbers cause no alert. Spike: visitors of the hour, default 50. Drop: usual visitors of the hour, default 20. Silence: usual page views and events of the hours, default 20. Goal: usual conversions of the hours, default 5. Vital: page loads of the day, default 100."`
 	Hours   int     `dynamodbav:"hours,omitempty" json:"hours,omitempty" doc:"Silence and goal: hours without any, 1 to 168. Default: 3; for a goal 24."`
 	Limit   float64 `dynamodbav:"limit,omitempty" json:"limit,omitempty" doc:"Vital: highest acceptable 75th percentile, in milliseconds, for cls a score. Default: factor times that of the 28 days before."`
 	For     int     `dynamodbav:"for,omitempty" json:"for,omitempty" doc:"Hours for which the condition must hold after the first hour in which it does, 0 to 168. Default: 0."`

@@ -29,7 +29,7 @@ type ruleFlags struct {
 	Goal    string  `help:"Goal without conversions, for the kind goal." placeholder:"ID"`
 	Vital   string  `help:"Web vital, for the kind vital: lcp, inp or cls." placeholder:"NAME"`
 	Factor  float64 `help:"How many times more than usual; for a drop, how many times fewer (default: 3; for vitals 1.25)." placeholder:"N"`
-	AtLeast int64   `help:"Smaller numbers are not judged. Spike: visitors of the hour (default: 50). Drop: usual visitors of the hour (default: 20). Silence: usual page views and events (default: 20). Goal: usual conversions (default: 5). Vital: page loads of the day (default: 100)." placeholder:"N"`
+	AtLeast int64   `help:"Smaller numbers cause no alert. Spike: visitors of the hour (default: 50). Drop: usual visitors of the hour (default: 20). Silence: usual page views and events (default: 20). Goal: usual conversions (default: 5). Vital: page loads of the day (default: 100)." placeholder:"N"`
 	Hours   int     `help:"Hours without any, for silence (default: 3) and goal (default: 24), 1 to 168." placeholder:"N"`
 	Limit   float64 `help:"Highest acceptable 75th percentile of a vital, in milliseconds; for cls a score (default: --factor times that of the four weeks before)." placeholder:"N"`
 	For     int     `help:"Hours for which the condition must hold after its first hour, 0 to 168." default:"0" placeholder:"N"`

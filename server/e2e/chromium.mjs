@@ -105,13 +105,14 @@ export const looking = (of, shots, whole = () => true) => async (page, name) => 
   if (shots) await page.screenshot({ path: path(shots, `${of}-${name}.png`), fullPage: whole(page) })
 }
 
-// setUp creates the first account, which is then logged in.
+// setUp creates the first account, and waits until it is logged in: leaving the page earlier cancels that.
 export async function setUp(page, server, token, name = 'Ada Lovelace') {
   await page.goto(server + '/setup#' + token)
   await page.getByLabel('Name').fill(name)
   await page.getByLabel('Email').fill('ada@example.com')
   await page.getByLabel('Password').fill('a sentence that nobody guesses')
   await page.getByRole('button', { name: 'Create account' }).click()
+  await page.waitForURL((url) => url.pathname !== '/setup')
 }
 
 // invite invites bob on a page or dialog of people, and returns his link.

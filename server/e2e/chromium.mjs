@@ -95,8 +95,13 @@ export async function accessible(page, where) {
 // settled waits until nothing is loading.
 export const settled = (page) => page.waitForFunction(() => !document.querySelector('[aria-busy="true"], .skeleton'))
 
-// wide returns by how many pixels a page is wider than the screen.
-export const wide = (page) => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+// wide returns by how many pixels a page is wider than the screen. Charts take a new width of the screen
+// in a later frame, so it first waits until the page fits. A page that never does stays too wide.
+export const wide = async (page) => {
+  const over = () => document.documentElement.scrollWidth - document.documentElement.clientWidth
+  await page.waitForFunction(`(${over})() <= 0`).catch(() => {})
+  return page.evaluate(over)
+}
 
 // looking returns a function that checks accessibility and, if wanted, takes a screenshot: of the
 // full page, unless whole says that it is too high.

@@ -24,6 +24,6 @@
 //     counted in Other and never dropped.
 //   - A bucket is sealed once its first fact may have expired, and is then never recomputed, because
 //     it would shrink (ErrSealed).
-//   - A visitor is a keyed hash. The key is deleted two days after the day, so nobody can compute the
-//     hash of an address again. A person is named only by the user ID that the site itself sends.
+//   - A visitor is a keyed hash. The key is deleted two days after the day; from then on, nobody can
+//     tell which address a hash came from. Only a user ID, which the site itself sends, names a person.
 package analytics

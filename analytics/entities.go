@@ -94,8 +94,7 @@ type Event struct {
 type Payment struct {
 	Amount   string // decimal
 	Currency string // ISO 4217
-	// Unconverted means that there was no exchange rate, so that the event has no revenue in the site's
-	// currency.
+	// Unconverted is set if no exchange rate was known. The event's Revenue is then empty.
 	Unconverted bool
 }
 

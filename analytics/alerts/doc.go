@@ -5,8 +5,9 @@
 // # Hours
 //
 // A rule judges each hour once, ten minutes after the hour has ended, and remembers the state of its
-// alert. Events that arrive later count in statistics, but do not change an alert. A process that was
-// down judges the hours that it missed, at most the last 24, and tells only what is still true.
+// alert. Events that arrive later count in statistics, but do not change an alert. After an
+// outage, the hours that were missed are judged, up to 24 of them. Alerts that have ended by then are
+// listed, but not sent.
 //
 // # One stored message per alert, state, channel and recipient
 //

@@ -35,7 +35,7 @@ type Key struct {
 	RuleID string `dynamodbav:"ruleId"`
 }
 
-// Settings are what a rule looks for. Zero values mean the defaults of the kind.
+// Settings are the thresholds of a rule. A zero value stands for the default of its kind.
 type Settings struct {
 	Kind  Kind   `dynamodbav:"kind" json:"kind"`
 	Goal  string `dynamodbav:"goal,omitempty" json:"goal,omitempty" doc:"ID of the goal. Kind goal only."`

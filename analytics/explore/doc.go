@@ -14,7 +14,7 @@
 // wherever they come from. Making them from raw events takes most of the time of a question, so they
 // are kept in memory, and those of completed days in files.
 //
-// Kept columns are never out of date. Watched counts the writes of each hour, so a day in memory is
-// made again after any of its events was written. A file has the fingerprint of the stored events that
-// it was made from. After a restart, the fingerprint is computed again before the file is used.
+// Cached columns are always current. Watched counts the writes of each hour; when an event of a day is
+// written, the columns of the day are built again. A file has the fingerprint of the events that it was
+// made from. After a restart, the fingerprint is compared with the stored events before the file is used.
 package explore

@@ -17,7 +17,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// ErrToken is returned for a token that is unknown, expired or used.
+// ErrToken is returned if a token is unknown or has expired, or if its check already has a report.
 var ErrToken = errors.New("installation: the check is unknown, has ended or has its report already")
 
 // Lifetime is how long a check waits for its report, and how long the report is kept.

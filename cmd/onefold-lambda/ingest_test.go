@@ -171,8 +171,8 @@ func TestIngestInTime(t *testing.T) {
 	}
 }
 
-// The role of the function allows everything that events and readings need, above all the forms of
-// appends that the other tests do not use; see guarded, which reports what the role does not allow.
+// The role of the ingest function allows every operation that it performs on events and readings,
+// including the forms of appends that no other test uses. guarded fails the test if one is denied.
 func TestIngestRole(t *testing.T) {
 	p := newPlace(t, time.Now(), engine.Options{})
 	_, err := analytics.CreateSite(t.Context(), p.table, analytics.NewSite{ID: "shop"})

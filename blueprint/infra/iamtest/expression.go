@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// word matches a name, a placeholder of a name or of a value, or a nested path, of which the first
-// element is the attribute.
+// word matches an attribute name, a placeholder (#name or :value), or a path that begins with either,
+// such as a.b[0]. The first element of a path is the attribute.
 var word = regexp.MustCompile(`([#:][A-Za-z0-9_]+|[A-Za-z_][A-Za-z0-9_]*)(\[[0-9]+\]|\.#?[A-Za-z0-9_]+)*`)
 
 // keywords are the words of expressions that are not names: keywords and functions.

@@ -135,21 +135,26 @@ func denied(err error) bool {
 	return errors.As(err, &api) && api.ErrorCode() == "AccessDeniedException"
 }
 
-// allowedTo returns the attempts that a role's policy allows, for each entity.
-func allowedTo(t *testing.T, role string) map[string][]string {
+// withEverything opens an engine with a table for all entities.
+func withEverything(t *testing.T) *engine.DB {
 	db, err := engine.OpenMemory(engine.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)
 		}
-	}()
+	})
 	if err := everything.Ensure(t.Context(), db, "everything"); err != nil {
 		t.Fatal(err)
 	}
-	g := asRole(t, db, role)
+	return db
+}
+
+// allowedTo returns the attempts that a role's policy allows, for each entity.
+func allowedTo(t *testing.T, role string) map[string][]string {
+	g := asRole(t, withEverything(t), role)
 	allowed := map[string][]string{}
 	for _, e := range everything.Entities() {
 		for _, a := range attempts {
@@ -223,19 +228,7 @@ func checkRole(check func(what string, holds bool), role string, e *table.Entity
 // TestAttributesOfRoles checks what depends on the attributes of a request: single attributes of a
 // user that ingest reads, the one of a key that it updates, and those of other entities.
 func TestAttributesOfRoles(t *testing.T) {
-	db, err := engine.OpenMemory(engine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	if err := everything.Ensure(t.Context(), db, "everything"); err != nil {
-		t.Fatal(err)
-	}
-	g := asRole(t, db, "writer")
+	g := asRole(t, withEverything(t), "writer")
 	key := func(pk, sk string) map[string]types.AttributeValue {
 		return map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: pk}, "sk": &types.AttributeValueMemberS{Value: sk}}
 	}

@@ -90,23 +90,28 @@ func (c *processes) isShared(when string, want map[string]int) {
 	}
 }
 
+// newProcesses returns an empty group on a table with leases. The caller closes the engine.
+func newProcesses(t *testing.T) (*processes, *engine.DB) {
+	db, err := engine.OpenMemory(engine.Options{TTLInterval: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := table.MustSchema("test", lease.Leases, lease.Of).Ensure(t.Context(), db, "table"); err != nil {
+		t.Fatal(err)
+	}
+	on := func(clock func() time.Time) *table.Table { return table.New(db, "table", table.Options{Clock: clock}) }
+	return &processes{T: t, does: map[string][]int{}, t: on}, db
+}
+
 // Processes that start one after another get equal shares, however many there are already. Sets of processes
 // with other names do not count.
 func TestProcessesThatJoinOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		db, err := engine.OpenMemory(engine.Options{TTLInterval: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := table.MustSchema("test", lease.Leases, lease.Of).Ensure(t.Context(), db, "table"); err != nil {
-			t.Fatal(err)
-		}
-		on := func(clock func() time.Time) *table.Table { return table.New(db, "table", table.Options{Clock: clock}) }
-		c := &processes{T: t, does: map[string][]int{}, t: on}
+		c, db := newProcesses(t)
 		ctx, stop := context.WithCancel(t.Context())
 		c.group.Go(func() error {
 			other := lease.Options{Owner: "other", Logger: slog.New(slog.DiscardHandler)}
-			_ = lease.RunShared(ctx, on(time.Now), "another", 3, other, func(ctx context.Context, _ int) error { <-ctx.Done(); return ctx.Err() })
+			_ = lease.RunShared(ctx, c.t(time.Now), "another", 3, other, func(ctx context.Context, _ int) error { <-ctx.Done(); return ctx.Err() })
 			return nil
 		})
 		for n := 1; n <= 8; n++ {
@@ -128,16 +133,7 @@ func TestProcessesThatJoinOneByOne(t *testing.T) {
 // Processes with clocks that are hours apart share jobs fairly, as they come, go, and pause.
 func TestRunShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		db, err := engine.OpenMemory(engine.Options{TTLInterval: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := table.MustSchema("test", lease.Leases, lease.Of).Ensure(t.Context(), db, "table"); err != nil {
-			t.Fatal(err)
-		}
-		c := &processes{T: t, does: map[string][]int{}, t: func(clock func() time.Time) *table.Table {
-			return table.New(db, "table", table.Options{Clock: clock})
-		}}
+		c, db := newProcesses(t)
 		settle := func() { time.Sleep(10 * time.Minute); synctest.Wait() }
 		ctx, stop := context.WithCancel(t.Context())
 		leaving, leave := context.WithCancel(ctx)
@@ -178,16 +174,11 @@ func TestRunShared(t *testing.T) {
 // The error of a job ends all, and is returned.
 func TestRunSharedEndsWithItsWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		db, err := engine.OpenMemory(engine.Options{TTLInterval: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := table.MustSchema("test", lease.Leases, lease.Of).Ensure(t.Context(), db, "table"); err != nil {
-			t.Fatal(err)
-		}
+		c, db := newProcesses(t)
+		on := c.t(nil)
 		broken := errors.New("broken")
 		for _, want := range []error{broken, nil} {
-			err = lease.RunShared(t.Context(), table.New(db, "table", table.Options{}), "s", 3, lease.Options{}, func(ctx context.Context, job int) error {
+			err := lease.RunShared(t.Context(), on, "s", 3, lease.Options{}, func(ctx context.Context, job int) error {
 				if job == 1 {
 					return want
 				}
@@ -199,7 +190,7 @@ func TestRunSharedEndsWithItsWork(t *testing.T) {
 			}
 		}
 		for name, want := range map[string]error{"": lease.ErrName, "a#b": lease.ErrName} {
-			if err := lease.RunShared(t.Context(), table.New(db, "table", table.Options{}), name, 1, lease.Options{}, nil); !errors.Is(err, want) {
+			if err := lease.RunShared(t.Context(), on, name, 1, lease.Options{}, nil); !errors.Is(err, want) {
 				t.Errorf("name %q: %v", name, err)
 			}
 		}
